@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+//
+// Runtime: what an application lends (log, allocator, executor) and the backends found for it. Owned by handles, models
+// and contexts together; everything else of one application hangs off it.
+#pragma once
+
+#include <memory>
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "kvasir/kvasir.h"
+#include "loader/registry.h"
+
+namespace kvasir {
+
+class Runtime {
+ public:
+  // `options` has been copied in: absent fields are zero.
+  static Status create(const kv_runtime_options& options, std::shared_ptr<Runtime>* out);
+  ~Runtime();
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+
+  const Log& log() const { return log_; }
+  const kv_allocator& allocator() const { return allocator_; }
+  Registry& registry() { return *registry_; }
+
+ private:
+  explicit Runtime(const kv_runtime_options& options);
+
+  Log log_;
+  kv_allocator allocator_;
+  std::unique_ptr<Registry> registry_;
+  void (*destroyed_)(void*) = nullptr;
+  void* destroyed_user_ = nullptr;
+};
+
+}  // namespace kvasir
