@@ -66,7 +66,8 @@ kv_status api_device_info(kvb_instance* instance, uint32_t index, kvb_device_inf
 kv_status api_device_open(kvb_instance* instance, uint32_t index, const kvb_device_options* options, kvb_device** out,
                           kv_error* error) {
   return with<Instance>(instance, "instance", error, [&](Instance& owner) {
-    return hand_out<Device>(out, error, [&](Device** device) { return device_open(owner, index, options, device, error); });
+    return hand_out<Device>(out, error,
+                            [&](Device** device) { return device_open(owner, index, options, device, error); });
   });
 }
 
@@ -131,8 +132,8 @@ kv_status api_cache_poison_page(kvb_queue* queue, kvb_cache* cache, uint32_t gro
   return on_cache(queue, cache, error, [&](Cache& known) { return known.poison_page(group, page, error); });
 }
 
-kv_status api_cache_read_rows(kvb_queue* queue, kvb_cache* cache, const kvb_cache_rows* rows, void* data, uint64_t bytes,
-                              kv_error* error) {
+kv_status api_cache_read_rows(kvb_queue* queue, kvb_cache* cache, const kvb_cache_rows* rows, void* data,
+                              uint64_t bytes, kv_error* error) {
   return on_cache(queue, cache, error, [&](Cache& known) { return known.read_rows(rows, data, bytes, error); });
 }
 
@@ -180,7 +181,8 @@ kv_status api_queue_submit(kvb_queue* queue, kvb_program* program, kvb_cache* ca
     if (out_ticket == nullptr) return missing(error, "place for the ticket");
     kvb_step copy{};
     KV_TRY(sdk::read_struct(step, "the step", &copy, error));
-    return known.submit(*object_of<Program>(program), *object_of<Cache>(cache), copy, out, out_floats, out_ticket, error);
+    return known.submit(*object_of<Program>(program), *object_of<Cache>(cache), copy, out, out_floats, out_ticket,
+                        error);
   });
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The paged cache: keys and values of all layers. Every page is a block of its own, so that growing copies nothing.
-// Which cell holds what is in simd/page_layout.h; here are the pages, their number, and the row operations of backend.h.
+// Which cell holds what is in simd/page_layout.h; here are the pages, their number, and backend.h's row operations.
 #pragma once
 
 #include <cstdint>

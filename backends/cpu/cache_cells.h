@@ -21,8 +21,10 @@ namespace cells {
 
 template <class Element, bool store>
 void move_element(std::byte* cell, std::byte* outside) {
-  if constexpr (store) std::memcpy(cell, outside, sizeof(Element));
-  else std::memcpy(outside, cell, sizeof(Element));
+  if constexpr (store)
+    std::memcpy(cell, outside, sizeof(Element));
+  else
+    std::memcpy(outside, cell, sizeof(Element));
 }
 
 template <class Element, bool store>

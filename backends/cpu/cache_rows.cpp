@@ -56,7 +56,8 @@ float widened(const SideLayout& side, const EncodedHead& head, uint32_t i) {
   switch (side.type) {
     case CacheType::kF16: return sdk::f32_from_f16(code<uint16_t>(head, i));
     case CacheType::kBF16: return sdk::f32_from_bf16(code<uint16_t>(head, i));
-    case CacheType::kQ8_0: return sdk::f32_from_f16(head.scales[i / kScaleDims]) * static_cast<float>(code<int8_t>(head, i));
+    case CacheType::kQ8_0:
+      return sdk::f32_from_f16(head.scales[i / kScaleDims]) * static_cast<float>(code<int8_t>(head, i));
     default: return code<float>(head, i);
   }
 }
@@ -176,7 +177,8 @@ kv_status Cache::read_rows(const kvb_cache_rows* rows, void* data, uint64_t byte
 kv_status Cache::write_rows(const kvb_cache_rows* rows, const void* data, uint64_t bytes, kv_error* error) {
   kvb_cache_rows copy{};
   KV_TRY(judge_rows(rows, data, bytes, &copy, error));
-  KV_REQUIRE(copy.format == KVB_FORMAT_STORED, error, KV_INVALID_ARGUMENT, "cache rows are written in stored form only");
+  KV_REQUIRE(copy.format == KVB_FORMAT_STORED, error, KV_INVALID_ARGUMENT,
+             "cache rows are written in stored form only");
   const GroupLayout& layout = groups_[layout_.layer_group[copy.layer]];
   const bool keys = copy.what == KVB_ROWS_K;
   const SideLayout& side = keys ? layout.keys : layout.values;

@@ -15,8 +15,8 @@
 
 namespace kvasir::cpu {
 
-// Called for chunk = 0 .. chunks - 1, in any order and on any member, with FloatState set. `member` < size() tells which scratch memory is
-// the caller's own. Must not throw and must not wait for another chunk.
+// Called for chunk = 0 .. chunks - 1, in any order and on any member, with FloatState set. `member` < size() tells
+// which scratch memory is the caller's own. Must not throw and must not wait for another chunk.
 using ChunkFn = void (*)(void* arg, uint32_t chunk, uint32_t member);
 
 // The application's executor; parallel_for is NULL when it lends none.
@@ -36,7 +36,7 @@ class Crew {
 
   uint32_t size() const { return size_; }
 
-  // In a child process after fork the threads do not exist: forgets them, so that the destructor does not wait for them.
+  // In a child process after fork the threads do not exist: forgets them, so that the destructor does not wait.
   void abandon_threads() { threads_.clear(); }
 
   // Returns when all chunks have been run.

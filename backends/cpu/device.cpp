@@ -76,7 +76,8 @@ kv_status device_open(const Instance& instance, uint32_t index, const kvb_device
   KV_TRY(check_index(index, error));
   kvb_device_options copy{};
   if (options != nullptr) KV_TRY(sdk::read_struct(options, "the device options", &copy, error));
-  KV_REQUIRE(copy.reserved == 0, error, KV_UNSUPPORTED, "the device options have a reserved field of %u", copy.reserved);
+  KV_REQUIRE(copy.reserved == 0, error, KV_UNSUPPORTED, "the device options have a reserved field of %u",
+             copy.reserved);
   const Kernels* kernels = find_kernels(copy.variant);
   KV_REQUIRE(kernels != nullptr, error, KV_UNSUPPORTED, "this processor has no variant '%.32s'; it has %s",
              copy.variant, variant_names().c_str());

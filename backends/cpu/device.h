@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The instance and the one device of this backend: the host's services, the chosen kernels, the memory counter. Also the
-// casts between the ABI's handles and these classes (the handles stay incomplete types: every backend has its own
-// classes behind them).
+// The instance and the one device of this backend: the host's services, the chosen kernels, the memory counter.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +21,10 @@ struct Instance {
 
 struct Device {
   Device(const Instance& owner, const Kernels& chosen, const AttentionKernels& attention_kernels, uint32_t threads)
-      : instance(owner), kernels(chosen), attention(attention_kernels), default_threads(threads),
+      : instance(owner),
+        kernels(chosen),
+        attention(attention_kernels),
+        default_threads(threads),
         memory(owner.host.allocator) {}
 
   const Instance& instance;
@@ -37,8 +38,8 @@ constexpr uint32_t kPreferredPageTokens = 256;  // one attention split
 constexpr uint32_t kMaxPageTokens = 4096;
 constexpr uint32_t kPreferredBatchTokens = 512;
 
-inline constexpr uint64_t kCacheTypes = sdk::type_bit(KV_TYPE_F32) | sdk::type_bit(KV_TYPE_F16) |
-                                        sdk::type_bit(KV_TYPE_BF16) | sdk::type_bit(KV_TYPE_Q8_0);
+inline constexpr uint64_t kCacheTypes =
+    sdk::type_bit(KV_TYPE_F32) | sdk::type_bit(KV_TYPE_F16) | sdk::type_bit(KV_TYPE_BF16) | sdk::type_bit(KV_TYPE_Q8_0);
 inline constexpr uint64_t kWeightTypesMask =
     kCacheTypes | sdk::type_bit(KV_TYPE_Q4_0) | sdk::type_bit(KV_TYPE_Q4_K) | sdk::type_bit(KV_TYPE_Q6_K);
 inline constexpr sdk::CacheLimits kCacheLimits = {kCacheTypes, kCacheTypes, 1, kMaxPageTokens};

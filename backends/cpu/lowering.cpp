@@ -86,15 +86,15 @@ kv_status Lowering::lower_op(uint32_t index, kv_error* error) {
   for (const uint32_t value : {op.in[0], op.in[1], op.out[0]}) {
     const kvb_value* known = program_.value(value);
     KV_REQUIRE(known == nullptr || known->kind == KVB_VALUE_WEIGHT || known->depth == 1, error, KV_UNSUPPORTED,
-               "op %u (%s) works on %u rows per token, which the cpu backend does not run", index, sdk::op_name(op.code),
-               known->depth);
+               "op %u (%s) works on %u rows per token, which the cpu backend does not run", index,
+               sdk::op_name(op.code), known->depth);
   }
   for (const uint32_t value : op.in) {
     const kvb_value* known = program_.value(value);
-    KV_REQUIRE(known == nullptr || known->kind != KVB_VALUE_WEIGHT ||
-                   (kWeightTypesMask & sdk::type_bit(known->type)) != 0,
-               error, KV_UNSUPPORTED, "op %u (%s) has a weight of type %s, which the cpu backend does not run", index,
-               sdk::op_name(op.code), sdk::type_name(known->type));
+    KV_REQUIRE(
+        known == nullptr || known->kind != KVB_VALUE_WEIGHT || (kWeightTypesMask & sdk::type_bit(known->type)) != 0,
+        error, KV_UNSUPPORTED, "op %u (%s) has a weight of type %s, which the cpu backend does not run", index,
+        sdk::op_name(op.code), sdk::type_name(known->type));
   }
   // A traced program runs op by op.
   if (program_.traced() && index > 0) {
@@ -125,8 +125,8 @@ Tensor Lowering::tensor(uint32_t index) const {
 
 uint64_t Lowering::take(uint64_t count, uint64_t bytes_each) {
   uint64_t bytes = 0, start = 0, end = 0;
-  overflow_ = overflow_ || !sdk::checked_mul(count, bytes_each, &bytes) ||
-              !sdk::checked_add(out_.bytes, kLine - 1, &start);
+  overflow_ =
+      overflow_ || !sdk::checked_mul(count, bytes_each, &bytes) || !sdk::checked_add(out_.bytes, kLine - 1, &start);
   start = start / kLine * kLine;
   overflow_ = overflow_ || !sdk::checked_add(start, bytes, &end);
   out_.bytes = end;
@@ -198,8 +198,8 @@ void Lowering::add_linear_stage(std::unique_ptr<LinearStage> stage) {
   last_linear_ = linear;
 }
 
-// y = W x, then z = y + r in the same canonical group, y not read again: z is written at once. z may take the place of r
-// but not of the rows the products still read.
+// y = W x, then z = y + r in the same canonical group, y not read again: z is written at once. z may take the place of
+// r but not of the rows the products still read.
 bool Lowering::add_into_last_linear(const kvb_op& add) {
   if (last_linear_ == nullptr || last_linear_->parts().size() != 1 || add.group == 0) return false;
   LinearPart& part = last_linear_->parts().front();
@@ -232,7 +232,8 @@ void Lowering::plan_operands() {
     const kvb_value& x = *program_.in(op, 0);
     const OperandType type = linear_operand(program_, op);
     uint64_t bytes = 0;
-    overflow_ = overflow_ || !sdk::checked_mul(program_.max_rows(x), uint64_t{operand_row_bytes(type, x.width)}, &bytes);
+    overflow_ =
+        overflow_ || !sdk::checked_mul(program_.max_rows(x), uint64_t{operand_row_bytes(type, x.width)}, &bytes);
     if (type == OperandType::kInt8) int8 = std::max(int8, bytes);
     if (type == OperandType::kBF16) bf16 = std::max(bf16, bytes);
   }

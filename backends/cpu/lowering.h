@@ -96,15 +96,15 @@ class Lowering {
   bool overflow_ = false;
   uint64_t member_floats_ = 0;
   uint64_t trace_offset_ = 0;
-  RopeTables* ropes_ = nullptr;  // owned by the first stage
+  RopeTables* ropes_ = nullptr;    // owned by the first stage
   RowStage* open_rows_ = nullptr;  // the last stage, while row ops may join it
   std::vector<Tensor> open_reads_, open_writes_;
   LinearStage* last_linear_ = nullptr;
   Prepared int8_, bf16_;
 };
 
-// One for each opcode the backend runs; in ops/<opcode>.cpp. They add to the lowering what the op needs, and refuse, with
-// a sentence, the features they lack.
+// One for each opcode the backend runs, in ops/. They add to the lowering what the op needs, and refuse, with a
+// sentence, the features they lack.
 using LowerFn = kv_status (*)(Lowering& lowering, const kvb_op& op, uint32_t index, kv_error* error);
 kv_status lower_embed(Lowering&, const kvb_op&, uint32_t, kv_error*);
 kv_status lower_rms_norm(Lowering&, const kvb_op&, uint32_t, kv_error*);

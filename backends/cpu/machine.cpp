@@ -98,7 +98,8 @@ CgroupFolders cgroup_folders(const std::string& root, const std::string& control
 
 uint32_t affinity_count() {
   for (size_t processors = 1024; processors <= 1u << 20; processors *= 4) {
-    const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(CPU_ALLOC(processors), [](cpu_set_t* s) { CPU_FREE(s); });
+    const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(CPU_ALLOC(processors),
+                                                               [](cpu_set_t* s) { CPU_FREE(s); });
     if (!set) break;
     const size_t bytes = CPU_ALLOC_SIZE(processors);
     if (sched_getaffinity(0, bytes, set.get()) == 0) return static_cast<uint32_t>(CPU_COUNT_S(bytes, set.get()));

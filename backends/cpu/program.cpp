@@ -24,7 +24,8 @@ kv_status read_source(const kvb_program_desc* desc, const kvb_cache_desc* cache,
 
 kv_status collect_weights(const Device& device, const sdk::Program& code, kvb_weight* const* handles, uint32_t count,
                           std::vector<const Weight*>* out, kv_error* error) {
-  KV_REQUIRE(count == 0 || handles != nullptr, error, KV_INVALID_ARGUMENT, "weights is NULL, but has %u elements", count);
+  KV_REQUIRE(count == 0 || handles != nullptr, error, KV_INVALID_ARGUMENT, "weights is NULL, but has %u elements",
+             count);
   std::vector<const Weight*> weights(count);
   for (uint32_t i = 0; i < count; i++) weights[i] = sdk::object_of<const Weight>(handles[i]);
   for (const kvb_value& value : code.values) {
@@ -45,8 +46,8 @@ kv_status collect_weights(const Device& device, const sdk::Program& code, kvb_we
 Program::Program(Device& owner, ProgramSource source, Lowered lowered, std::vector<const Weight*> weights)
     : device_(owner), source_(std::move(source)), lowered_(std::move(lowered)), weights_(std::move(weights)) {
   const auto writes = [](const std::unique_ptr<Stage>& stage) { return stage->writes_output; };
-  first_output_stage_ = static_cast<size_t>(
-      std::find_if(lowered_.stages.begin(), lowered_.stages.end(), writes) - lowered_.stages.begin());
+  first_output_stage_ = static_cast<size_t>(std::find_if(lowered_.stages.begin(), lowered_.stages.end(), writes) -
+                                            lowered_.stages.begin());
 }
 
 kv_status Program::allocate(kv_error* error) {
@@ -79,13 +80,14 @@ kv_status program_check(const Device& device, const kvb_program_desc* desc, cons
   Lowered lowered;
   uint32_t bad_op = KVB_NONE;
   kv_status status = read_source(desc, cache, UINT32_MAX, &source, &bad_op, error);
-  if (status == KV_OK) status = Lowering(device, source.code, source.cache, source.groups).run(&lowered, &bad_op, error);
+  if (status == KV_OK)
+    status = Lowering(device, source.code, source.cache, source.groups).run(&lowered, &bad_op, error);
   if (status == KV_OK || status == KV_UNSUPPORTED) *first_unsupported = bad_op;
   return status;
 }
 
-kv_status program_memory(const Device& device, const kvb_program_desc* desc, const kvb_cache_desc* cache, kvb_memory* out,
-                         kv_error* error) {
+kv_status program_memory(const Device& device, const kvb_program_desc* desc, const kvb_cache_desc* cache,
+                         kvb_memory* out, kv_error* error) {
   KV_TRY(sdk::check_out_struct(out, "the memory report", error));
   ProgramSource source;
   Lowered lowered;

@@ -52,8 +52,8 @@ class Program {
 
 kv_status program_check(const Device& device, const kvb_program_desc* desc, const kvb_cache_desc* cache,
                         uint32_t* first_unsupported, kv_error* error);
-kv_status program_memory(const Device& device, const kvb_program_desc* desc, const kvb_cache_desc* cache, kvb_memory* out,
-                         kv_error* error);
+kv_status program_memory(const Device& device, const kvb_program_desc* desc, const kvb_cache_desc* cache,
+                         kvb_memory* out, kv_error* error);
 kv_status program_compile(Device& device, const kvb_program_desc* desc, const kvb_cache_desc* cache,
                           kvb_weight* const* weights, uint32_t weight_count, Program** out, kv_error* error);
 

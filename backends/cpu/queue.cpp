@@ -56,7 +56,8 @@ void trace_stage(const Program& program, const StepView& view, const Stage& stag
 }  // namespace
 
 Queue::Queue(Device& device, uint32_t threads)
-    : device_(device), process_(getpid()),
+    : device_(device),
+      process_(getpid()),
       crew_(threads, Executor{device.instance.host.parallel_for, device.instance.host.parallel_user}) {}
 
 Queue::~Queue() {
@@ -65,7 +66,8 @@ Queue::~Queue() {
 
 kv_status Queue::check_process(kv_error* error) const {
   KV_REQUIRE(getpid() == process_, error, KV_DEVICE_LOST,
-             "the queue belongs to process %lld; its threads do not exist in this child", static_cast<long long>(process_));
+             "the queue belongs to process %lld; its threads do not exist in this child",
+             static_cast<long long>(process_));
   return KV_OK;
 }
 
@@ -102,8 +104,8 @@ kv_status Queue::wait(uint64_t ticket, kv_error* error) {
   KV_TRY(check_process(error));
   KV_REQUIRE(ticket > 0 && ticket <= last_ticket_, error, KV_INVALID_ARGUMENT, "ticket %llu of %llu",
              static_cast<unsigned long long>(ticket), static_cast<unsigned long long>(last_ticket_));
-  const auto found =
-      std::find_if(outcomes_.begin(), outcomes_.end(), [&](const Outcome& outcome) { return outcome.ticket == ticket; });
+  const auto found = std::find_if(outcomes_.begin(), outcomes_.end(),
+                                  [&](const Outcome& outcome) { return outcome.ticket == ticket; });
   KV_REQUIRE(found != outcomes_.end(), error, KV_INVALID_ARGUMENT, "ticket %llu was waited for already",
              static_cast<unsigned long long>(ticket));
   const kv_status status = found->status;

@@ -22,12 +22,12 @@ struct StepView {
   const kvb_step* step;
   Cache* cache;
   const Weight* const* weights;
-  std::byte* memory;  // the program's block
-  float* out;         // [outputs, width of the output value]
-  uint32_t members;   // of the crew
+  std::byte* memory;                     // the program's block
+  float* out;                            // [outputs, width of the output value]
+  uint32_t members;                      // of the crew
   const AttentionPlan* attention_plans;  // made for this step
-  uint64_t member_base;    // scratch memory of member 0 in `memory`
-  uint64_t member_stride;  // bytes from one member's to the next
+  uint64_t member_base;                  // scratch memory of member 0 in `memory`
+  uint64_t member_stride;                // bytes from one member's to the next
 
   const Kernels& kernels() const { return device->kernels; }
   uint32_t rows(bool output_rows) const { return output_rows ? step->output_count : step->token_count; }

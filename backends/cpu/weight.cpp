@@ -20,8 +20,8 @@ kv_status read_desc(const kvb_weight_desc* desc, kvb_weight_desc* out, kv_error*
   KV_TRY(sdk::read_struct(desc, "the weight description", out, error));
   KV_REQUIRE(sdk::known_type(out->type) && (kWeightTypesMask & sdk::type_bit(out->type)) != 0, error, KV_UNSUPPORTED,
              "the cpu backend does not run weights of type %s (%u)", sdk::type_name(out->type), out->type);
-  KV_REQUIRE((out->flags & ~uint32_t{KVB_WEIGHT_IMPORT}) == 0, error, KV_UNSUPPORTED, "the weight has unknown flags 0x%x",
-             out->flags);
+  KV_REQUIRE((out->flags & ~uint32_t{KVB_WEIGHT_IMPORT}) == 0, error, KV_UNSUPPORTED,
+             "the weight has unknown flags 0x%x", out->flags);
   KV_REQUIRE(out->depth > 0 && out->rows > 0 && out->width > 0, error, KV_INVALID_ARGUMENT,
              "a weight of %u x %u x %u elements is empty", out->depth, out->rows, out->width);
   KV_REQUIRE(out->width % sdk::kTypes[out->type].block == 0, error, KV_INVALID_ARGUMENT,

@@ -22,7 +22,7 @@ struct Weight {
   const void* matrix() const { return block.bytes(); }
 };
 
-// Single rows that are no blocks (norm weights, biases) are kept as f32. A program that multiplies by one packs its own.
+// Single rows that are no blocks (norm weights, biases) are kept as f32. A program that multiplies by one packs it.
 bool is_vector(uint32_t type, uint32_t depth, uint32_t rows);
 // The packed type of a KV_TYPE_* in KVB_QUERY_WEIGHT_TYPES.
 WeightType weight_type(uint32_t type);

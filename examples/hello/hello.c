@@ -21,7 +21,8 @@ static int32_t best_of(const kv_step_result* result) {
 static kv_status generate(kv_context* context, const kv_tokenizer* tokenizer, const char* prompt) {
   int32_t tokens[512];
   size_t count = 0;
-  kv_status status = kv_tokenize(tokenizer, prompt, strlen(prompt), KV_TOKENIZE_ADD_SPECIAL, tokens, 512, &count, &error);
+  kv_status status =
+      kv_tokenize(tokenizer, prompt, strlen(prompt), KV_TOKENIZE_ADD_SPECIAL, tokens, 512, &count, &error);
   kv_text_stream* stream = NULL;
   if (!status) status = kv_text_stream_create(tokenizer, 0, &stream, &error);
 

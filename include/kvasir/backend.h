@@ -52,8 +52,8 @@ typedef struct kvb_queue kvb_queue;
  * What the runtime lends to a plugin; valid until instance_destroy. */
 typedef struct kvb_host {
   uint32_t struct_size;
-  uint32_t abi_version;            /* KVB_ABI_VERSION of the runtime */
-  kv_log_fn log;                   /* may be NULL */
+  uint32_t abi_version; /* KVB_ABI_VERSION of the runtime */
+  kv_log_fn log;        /* may be NULL */
   void* log_user;
   kv_allocator allocator;          /* for large host blocks; always set */
   kv_parallel_for_fn parallel_for; /* the application's executor, or NULL: then the plugin may own threads */
@@ -61,14 +61,20 @@ typedef struct kvb_host {
 } kvb_host;
 
 /* ---- devices ------------------------------------------------------------------------------------------------------*/
-enum { KVB_DEVICE_CPU = 1, KVB_DEVICE_GPU = 2, KVB_DEVICE_INTEGRATED_GPU = 3, KVB_DEVICE_SOFTWARE = 4, KVB_DEVICE_OTHER = 5 };
+enum {
+  KVB_DEVICE_CPU = 1,
+  KVB_DEVICE_GPU = 2,
+  KVB_DEVICE_INTEGRATED_GPU = 3,
+  KVB_DEVICE_SOFTWARE = 4,
+  KVB_DEVICE_OTHER = 5
+};
 
 typedef struct kvb_device_info {
   uint32_t struct_size;
-  uint32_t kind;              /* KVB_DEVICE_* */
-  char name[128];             /* NUL-terminated UTF-8 */
-  char driver[128];           /* driver or instruction set, with version */
-  uint64_t memory_total;      /* bytes; 0 = unknown */
+  uint32_t kind;         /* KVB_DEVICE_* */
+  char name[128];        /* NUL-terminated UTF-8 */
+  char driver[128];      /* driver or instruction set, with version */
+  uint64_t memory_total; /* bytes; 0 = unknown */
   uint64_t memory_available;
 } kvb_device_info;
 
@@ -80,10 +86,10 @@ typedef struct kvb_device_options {
 
 /* Keys of device_query. Masks have bit KV_TYPE_* set for each type. Unknown key: KV_UNSUPPORTED. */
 enum {
-  KVB_QUERY_WEIGHT_TYPES = 1,    /* mask: matrices a LINEAR takes as they are */
-  KVB_QUERY_K_TYPES = 2,         /* mask: cache types for keys */
+  KVB_QUERY_WEIGHT_TYPES = 1, /* mask: matrices a LINEAR takes as they are */
+  KVB_QUERY_K_TYPES = 2,      /* mask: cache types for keys */
   KVB_QUERY_V_TYPES = 3,
-  KVB_QUERY_PAGE_TOKENS = 4,     /* preferred tokens per page */
+  KVB_QUERY_PAGE_TOKENS = 4, /* preferred tokens per page */
   KVB_QUERY_PAGE_TOKENS_MIN = 5,
   KVB_QUERY_PAGE_TOKENS_MAX = 6,
   KVB_QUERY_BATCH_TOKENS = 7,    /* preferred upper bound of tokens per step */
@@ -99,12 +105,12 @@ enum { KVB_WEIGHT_IMPORT = 1 }; /* `data` stays valid until `release` is called;
 
 typedef struct kvb_weight_desc {
   uint32_t struct_size;
-  uint32_t type;                /* KV_TYPE_* */
-  uint32_t depth, rows, width;  /* [depth][rows][width]; vectors are rows = 1 */
-  uint32_t flags;               /* KVB_WEIGHT_* */
-  const void* data;             /* in the layout of types.h; valid during the call only, unless imported */
-  uint64_t bytes;               /* exactly depth * rows * bytes of a row */
-  void (*release)(void* user);  /* import only: called once when the weight no longer reads `data`; also on failure */
+  uint32_t type;               /* KV_TYPE_* */
+  uint32_t depth, rows, width; /* [depth][rows][width]; vectors are rows = 1 */
+  uint32_t flags;              /* KVB_WEIGHT_* */
+  const void* data;            /* in the layout of types.h; valid during the call only, unless imported */
+  uint64_t bytes;              /* exactly depth * rows * bytes of a row */
+  void (*release)(void* user); /* import only: called once when the weight no longer reads `data`; also on failure */
   void* release_user;
 } kvb_weight_desc;
 
@@ -113,23 +119,23 @@ typedef struct kvb_weight_desc {
  * holds page_tokens consecutive positions of one sequence for every layer of its group: position p is row
  * p % page_tokens of page table[p / page_tokens]. */
 typedef struct kvb_cache_group {
-  uint32_t k_type, v_type;   /* KV_TYPE_* */
+  uint32_t k_type, v_type; /* KV_TYPE_* */
   uint32_t kv_heads;
-  uint32_t k_dim, v_dim;     /* elements per head; latent cache: KVB_CACHE_LATENT and v_dim <= k_dim */
-  uint32_t window;           /* 0 = full attention */
+  uint32_t k_dim, v_dim; /* elements per head; latent cache: KVB_CACHE_LATENT and v_dim <= k_dim */
+  uint32_t window;       /* 0 = full attention */
   uint32_t page_tokens;
-  uint32_t flags;            /* KVB_CACHE_LATENT */
+  uint32_t flags; /* KVB_CACHE_LATENT */
 } kvb_cache_group;
 
 enum { KVB_CACHE_LATENT = 1 }; /* V is the first v_dim elements of each K row; no V rows are stored */
 
 typedef struct kvb_cache_desc {
   uint32_t struct_size;
-  uint32_t layers;                /* cache layers, the p0 of KV_STORE and ATTENTION */
+  uint32_t layers; /* cache layers, the p0 of KV_STORE and ATTENTION */
   uint32_t group_count;
-  uint32_t group_stride;          /* bytes from one kvb_cache_group to the next */
+  uint32_t group_stride; /* bytes from one kvb_cache_group to the next */
   const kvb_cache_group* groups;
-  const uint32_t* layer_group;    /* [layers] group of each layer */
+  const uint32_t* layer_group; /* [layers] group of each layer */
 } kvb_cache_desc;
 
 enum { KVB_ROWS_K = 1, KVB_ROWS_V = 2 };
@@ -141,10 +147,10 @@ enum { KVB_FORMAT_STORED = 1, KVB_FORMAT_F32 = 2 };
 typedef struct kvb_cache_rows {
   uint32_t struct_size;
   uint32_t layer;
-  uint32_t what;    /* KVB_ROWS_* */
-  uint32_t format;  /* KVB_FORMAT_*; writes take STORED only */
+  uint32_t what;   /* KVB_ROWS_* */
+  uint32_t format; /* KVB_FORMAT_*; writes take STORED only */
   uint32_t page;
-  uint32_t first;   /* row in the page */
+  uint32_t first; /* row in the page */
   uint32_t count;
   uint32_t reserved;
 } kvb_cache_rows;
@@ -162,19 +168,19 @@ enum { KVB_PROGRAM_TRACE = 1 }; /* claims no groups, calls step.trace after each
 
 typedef struct kvb_program_desc {
   uint32_t struct_size;
-  uint32_t flags;             /* KVB_PROGRAM_* */
-  uint32_t max_tokens;        /* largest T */
-  uint32_t max_outputs;       /* largest O */
-  uint32_t max_sequences;     /* most sequences in a step */
-  uint32_t max_length;        /* longest sequence a step will see, its own tokens included */
+  uint32_t flags;         /* KVB_PROGRAM_* */
+  uint32_t max_tokens;    /* largest T */
+  uint32_t max_outputs;   /* largest O */
+  uint32_t max_sequences; /* most sequences in a step */
+  uint32_t max_length;    /* longest sequence a step will see, its own tokens included */
   uint32_t value_count, value_stride;
   uint32_t op_count, op_stride;
   const kvb_value* values;
   const kvb_op* ops;
-  const void* blob;           /* parameters that do not fit an op; 8-byte aligned */
+  const void* blob; /* parameters that do not fit an op; 8-byte aligned */
   uint64_t blob_bytes;
-  uint64_t scratch_bytes;     /* end of the last scratch value */
-  uint32_t compute_mode;      /* KV_COMPUTE_EXACT or KV_COMPUTE_FAST */
+  uint64_t scratch_bytes; /* end of the last scratch value */
+  uint32_t compute_mode;  /* KV_COMPUTE_EXACT or KV_COMPUTE_FAST */
   uint32_t reserved;
 } kvb_program_desc;
 
@@ -200,12 +206,12 @@ enum { KVB_TRACE_VALUE = 1, KVB_TRACE_SCORES = 2, KVB_TRACE_WEIGHTS = 3 };
  * first_position + j. */
 typedef struct kvb_trace_record {
   uint32_t struct_size;
-  uint32_t what;           /* KVB_TRACE_* */
-  uint32_t op;             /* index in the program */
-  uint32_t token, head;    /* SCORES, WEIGHTS: which row; else 0 */
-  uint32_t rows, width;    /* shape of data, row-major */
+  uint32_t what;        /* KVB_TRACE_* */
+  uint32_t op;          /* index in the program */
+  uint32_t token, head; /* SCORES, WEIGHTS: which row; else 0 */
+  uint32_t rows, width; /* shape of data, row-major */
   uint32_t first_position;
-  const float* data;       /* valid during the call */
+  const float* data; /* valid during the call */
 } kvb_trace_record;
 typedef void (*kvb_trace_fn)(void* user, const kvb_trace_record* record);
 
@@ -213,21 +219,21 @@ typedef void (*kvb_trace_fn)(void* user, const kvb_trace_record* record);
  * one sequence are adjacent and have consecutive rising positions; sequence s covers positions up to lengths[s] - 1. */
 typedef struct kvb_step {
   uint32_t struct_size;
-  uint32_t token_count;            /* T >= 1 */
+  uint32_t token_count; /* T >= 1 */
   uint32_t sequence_count;
-  uint32_t output_count;           /* O; may be 0: then nothing is written to out */
-  const int32_t* tokens;           /* [T] id >= 0, or ~r for row r of embeddings */
-  const float* embeddings;         /* [rows][dim], may be NULL when no token refers to it */
-  const uint32_t* positions;       /* [T] */
-  const uint32_t* sequence_of;     /* [T] index < sequence_count */
-  const uint32_t* lengths;         /* [sequence_count] tokens held after this step */
-  const kvb_page_table* tables;    /* [group_count] */
-  const uint32_t* output_rows;     /* [O] rising token indices */
-  const uint32_t* stop;            /* NULL, or a word read atomically while the step runs: non-zero asks it to end early
+  uint32_t output_count;        /* O; may be 0: then nothing is written to out */
+  const int32_t* tokens;        /* [T] id >= 0, or ~r for row r of embeddings */
+  const float* embeddings;      /* [rows][dim], may be NULL when no token refers to it */
+  const uint32_t* positions;    /* [T] */
+  const uint32_t* sequence_of;  /* [T] index < sequence_count */
+  const uint32_t* lengths;      /* [sequence_count] tokens held after this step */
+  const kvb_page_table* tables; /* [group_count] */
+  const uint32_t* output_rows;  /* [O] rising token indices */
+  const uint32_t* stop;         /* NULL, or a word read atomically while the step runs: non-zero asks it to end early
                                       with KV_CANCELLED, within one stage. Stays valid until the ticket is finished */
-  kvb_trace_fn trace;              /* traced programs; NULL = do not report */
+  kvb_trace_fn trace;           /* traced programs; NULL = do not report */
   void* trace_user;
-  uint32_t embedding_count;        /* rows in embeddings */
+  uint32_t embedding_count; /* rows in embeddings */
   uint32_t group_count;
   const void* reserved_components; /* further position components per token; NULL */
   const void* reserved_parents;    /* tree parents for speculative branches; NULL */
@@ -236,7 +242,8 @@ typedef struct kvb_step {
 
 typedef struct kvb_queue_options {
   uint32_t struct_size;
-  uint32_t threads; /* CPU: 0 = as many as the process may use (affinity and container limits); else at most this many */
+  uint32_t
+      threads; /* CPU: 0 = as many as the process may use (affinity and container limits); else at most this many */
 } kvb_queue_options;
 
 #define KVB_WAIT_FOREVER UINT64_MAX
@@ -246,14 +253,15 @@ typedef struct kvb_queue_options {
 typedef struct kvb_api {
   uint32_t struct_size;
   uint32_t abi_version; /* KVB_ABI_VERSION the plugin was built with */
-  const char* name;     /* "cpu": equal to the name in the file name */
-  const char* version;  /* of the plugin, "0.1.0" */
+  const char* name;     /* "cpu": equal to the name in the file name; at most 32 bytes */
+  const char* version;  /* of the plugin, "0.1.0"; at most 63 bytes */
 
   /* Instance. Cheap: opens no device. `host` is copied. */
   kv_status (*instance_create)(const kvb_host* host, kvb_instance** out, kv_error* error);
   void (*instance_destroy)(kvb_instance* instance);
 
-  /* Devices. The count may be 0; then `reason` (capacity bytes, may be NULL) gets one sentence that says why. */
+  /* Devices. The count may be 0; then `reason` (capacity bytes, may be NULL) gets one sentence that says why. A device
+   * whose info fails is listed with that reason; the others stay usable. An unknown variant is KV_UNSUPPORTED. */
   kv_status (*device_count)(kvb_instance* instance, uint32_t* out, char* reason, size_t capacity, kv_error* error);
   kv_status (*device_info)(kvb_instance* instance, uint32_t index, kvb_device_info* out, kv_error* error);
   kv_status (*device_open)(kvb_instance* instance, uint32_t index, const kvb_device_options* options, kvb_device** out,
@@ -271,8 +279,8 @@ typedef struct kvb_api {
   /* Caches start with 0 pages in every group. Resize keeps the content of pages below the new count; all groups or
    * none. Rows are valid once the ticket that wrote them is finished; the calls below run after everything submitted
    * on `queue` and are finished when they return. */
-  kv_status (*cache_memory)(kvb_device* device, const kvb_cache_desc* desc, const uint32_t* page_counts, kvb_memory* out,
-                            kv_error* error);
+  kv_status (*cache_memory)(kvb_device* device, const kvb_cache_desc* desc, const uint32_t* page_counts,
+                            kvb_memory* out, kv_error* error);
   kv_status (*cache_create)(kvb_device* device, const kvb_cache_desc* desc, kvb_cache** out, kv_error* error);
   void (*cache_destroy)(kvb_cache* cache);
   kv_status (*cache_resize)(kvb_queue* queue, kvb_cache* cache, const uint32_t* page_counts, kv_error* error);
@@ -287,7 +295,8 @@ typedef struct kvb_api {
   kv_status (*cache_write_rows)(kvb_queue* queue, kvb_cache* cache, const kvb_cache_rows* rows, const void* data,
                                 uint64_t bytes, kv_error* error);
   /* Optional: NULL = rows cannot be moved. As if all rows were read before the first is written. `rope` [layers of the
-   * group] gives each layer's rotary parameters (elements may be NULL: not rotated), in the order of layer numbers. */
+   * group] gives each layer's rotary parameters (it or its elements may be NULL: not rotated), in the order of layer
+   * numbers. Only angles matter: the magnitude is in the stored keys already. Targets must not overlap. */
   kv_status (*cache_move_rows)(kvb_queue* queue, kvb_cache* cache, uint32_t group, const kvb_cache_move* moves,
                                uint32_t count, const kvb_rope* const* rope, kv_error* error);
 
@@ -303,7 +312,8 @@ typedef struct kvb_api {
   void (*program_destroy)(kvb_program* program);
 
   /* Queues. submit may run the step before it returns. `out` [O][width] f32 is written when the ticket is finished, and
-   * untouched when the step fails. wait returns the step's own status once (KV_TIMEOUT while it is running). A failed
+   * untouched when the step fails. wait returns the step's own status once (KV_TIMEOUT while it is running; a ticket that
+   * was waited for is KV_INVALID_ARGUMENT). A refused step gets no ticket, a stopped one does. A failed
    * step may have written cache rows at the positions it was given, nothing else. */
   kv_status (*queue_create)(kvb_device* device, const kvb_queue_options* options, kvb_queue** out, kv_error* error);
   void (*queue_destroy)(kvb_queue* queue); /* waits for submitted work */

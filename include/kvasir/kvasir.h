@@ -118,14 +118,15 @@ enum {
 
 typedef struct kv_runtime_options {
   uint32_t struct_size;
-  uint32_t flags;                  /* KV_RUNTIME_* */
-  kv_log_fn log;                   /* NULL = silent. Any thread */
+  uint32_t flags; /* KV_RUNTIME_* */
+  kv_log_fn log;  /* NULL = silent. Any thread */
   void* log_user;
   const kv_allocator* allocator;   /* large host blocks; copied; NULL = the C library */
   kv_parallel_for_fn parallel_for; /* lent executor: then Kvasir starts no threads. NULL = backends own theirs */
   void* parallel_user;
-  void (*destroyed)(void* user);   /* called once when no callback of this runtime will be called again; may be NULL */
+  void (*destroyed)(void* user); /* called once when no callback of this runtime will be called again; may be NULL */
   void* destroyed_user;
+  const char* backend_path; /* absolute directories, ':' between them, searched for plugins first; may be NULL */
 } kv_runtime_options;
 
 /* Creates a runtime. Opens no plugin and no device yet. */
@@ -143,25 +144,34 @@ KV_API kv_status kv_runtime_load_backend(kv_runtime* runtime, const char* path, 
 KV_API kv_status kv_backend_report_create(kv_runtime* runtime, kv_backend_report** out, kv_error* error);
 KV_API void kv_backend_report_release(kv_backend_report* report);
 
+enum { KV_ENTRY_PLUGIN = 1, KV_ENTRY_BUILT_IN = 2, KV_ENTRY_DIRECTORY = 3 };
+
 typedef struct kv_backend_entry { /* strings live as long as the report */
   uint32_t struct_size;
-  kv_status status;    /* KV_OK: usable as a plugin (it may still have 0 devices) */
+  kv_status status;    /* KV_OK: usable as a plugin (it may still have 0 devices); a directory: it was read */
   const char* name;    /* "cpu"; "" when the file name does not say */
   const char* path;    /* "" = built in */
   const char* version; /* "" when refused */
   const char* reason;  /* why refused, or why it has no devices; "" when fine */
   uint32_t device_count;
-  uint32_t reserved;
+  uint32_t kind;      /* KV_ENTRY_*: directories that were searched are listed too */
+  const char* origin; /* why this place was looked at: "KVASIR_BACKEND_PATH", "beside the library", ... */
 } kv_backend_entry;
 
-enum { KV_DEVICE_CPU = 1, KV_DEVICE_GPU = 2, KV_DEVICE_INTEGRATED_GPU = 3, KV_DEVICE_SOFTWARE = 4, KV_DEVICE_OTHER = 5 };
+enum {
+  KV_DEVICE_CPU = 1,
+  KV_DEVICE_GPU = 2,
+  KV_DEVICE_INTEGRATED_GPU = 3,
+  KV_DEVICE_SOFTWARE = 4,
+  KV_DEVICE_OTHER = 5
+};
 
 typedef struct kv_device_info { /* strings live as long as the report */
   uint32_t struct_size;
-  uint32_t kind;             /* KV_DEVICE_* */
+  uint32_t kind; /* KV_DEVICE_* */
   const char* name;
   const char* driver;
-  uint64_t memory_total;     /* bytes, 0 = unknown */
+  uint64_t memory_total; /* bytes, 0 = unknown */
   uint64_t memory_available;
 } kv_device_info;
 
@@ -192,10 +202,10 @@ enum {
 
 typedef struct kv_model_options {
   uint32_t struct_size;
-  uint32_t flags;           /* KV_MODEL_* */
-  kv_progress_fn progress;  /* may be NULL */
+  uint32_t flags;          /* KV_MODEL_* */
+  kv_progress_fn progress; /* may be NULL */
   void* progress_user;
-  const kv_cancel* cancel;  /* may be NULL */
+  const kv_cancel* cancel; /* may be NULL */
 } kv_model_options;
 
 /* Opens a GGUF file (version 2 or 3; for a split model the first piece). The header is checked completely; tensor data
@@ -219,24 +229,24 @@ typedef struct kv_model_info { /* strings live as long as the model */
   const char* name;         /* may be "" */
   uint32_t dim;             /* width of the hidden rows */
   uint32_t heads, kv_heads;
-  uint32_t head_dim;        /* of queries and keys */
+  uint32_t head_dim; /* of queries and keys */
   uint32_t v_head_dim;
   uint32_t ffn_dim;
-  uint32_t vocab;           /* 0: no output head; results are hidden rows of `dim` */
-  uint32_t context_length;  /* tokens the model was trained for; 0 = unknown */
+  uint32_t vocab;          /* 0: no output head; results are hidden rows of `dim` */
+  uint32_t context_length; /* tokens the model was trained for; 0 = unknown */
   uint64_t parameters;
-  uint64_t tensor_bytes;    /* in the file's types */
+  uint64_t tensor_bytes; /* in the file's types */
   uint32_t tensors;
-  uint32_t metadata;        /* number of key-value pairs */
+  uint32_t metadata; /* number of key-value pairs */
 } kv_model_info;
 KV_API kv_status kv_model_get_info(const kv_model* model, kv_model_info* out, kv_error* error);
 
-enum { /* kinds of metadata values */
-  KV_METADATA_INTEGER = 1, /* integer; unsigned 64-bit values keep their bits */
-  KV_METADATA_FLOAT = 2,
-  KV_METADATA_BOOL = 3,    /* integer 0 or 1 */
-  KV_METADATA_STRING = 4,  /* text, length */
-  KV_METADATA_ARRAY = 5    /* count, element_kind */
+enum {                          /* kinds of metadata values */
+       KV_METADATA_INTEGER = 1, /* integer; unsigned 64-bit values keep their bits */
+       KV_METADATA_FLOAT = 2,
+       KV_METADATA_BOOL = 3,   /* integer 0 or 1 */
+       KV_METADATA_STRING = 4, /* text, length */
+       KV_METADATA_ARRAY = 5   /* count, element_kind */
 };
 typedef struct kv_metadata { /* pointers live as long as the model; text is not NUL-terminated */
   uint32_t struct_size;
@@ -260,9 +270,9 @@ KV_API kv_status kv_model_metadata_element(const kv_model* model, const char* ke
 
 typedef struct kv_tensor_info { /* strings live as long as the model */
   uint32_t struct_size;
-  uint32_t type;         /* KV_TYPE_* */
+  uint32_t type; /* KV_TYPE_* */
   const char* name;
-  uint64_t shape[4];     /* outermost first: a matrix is [1, 1, out, in] */
+  uint64_t shape[4]; /* outermost first: a matrix is [1, 1, out, in] */
   uint64_t bytes;
 } kv_tensor_info;
 KV_API kv_status kv_model_tensor_at(const kv_model* model, size_t index, kv_tensor_info* out, kv_error* error);
@@ -275,23 +285,23 @@ enum { KV_ACTIVATION_SILU = 0, KV_ACTIVATION_GELU = 1, KV_ACTIVATION_GELU_TANH =
 typedef struct kv_model_config {
   uint32_t struct_size;
   uint32_t layers;
-  uint32_t dim;             /* width of embeddings and hidden rows */
+  uint32_t dim; /* width of embeddings and hidden rows */
   uint32_t heads;
-  uint32_t kv_heads;        /* 0 = heads; divides heads */
-  uint32_t head_dim;        /* 0 = dim / heads */
-  uint32_t ffn_dim;         /* 0 = no feed-forward part */
-  uint32_t vocab;           /* 0 = no embedding table and no output head: rows in, hidden rows out */
-  uint32_t context_length;  /* 0 = no stated limit */
-  uint32_t norm;            /* KV_NORM_*. RMS: attn_norm, ffn_norm, output_norm are required */
-  float norm_epsilon;       /* 0 = 1e-5 */
-  uint32_t activation;      /* KV_ACTIVATION_* of the gated feed-forward part */
-  float attention_scale;    /* 0 = 1 / sqrt(head_dim) */
-  uint32_t rope;            /* KV_ROPE_* */
-  uint32_t rope_dims;       /* rotated elements of a head; 0 = head_dim */
-  float rope_theta;         /* 0 = 10000 */
-  uint32_t no_residual;     /* 1 = the output of a part replaces its input instead of being added */
+  uint32_t kv_heads;             /* 0 = heads; divides heads */
+  uint32_t head_dim;             /* 0 = dim / heads */
+  uint32_t ffn_dim;              /* 0 = no feed-forward part */
+  uint32_t vocab;                /* 0 = no embedding table and no output head: rows in, hidden rows out */
+  uint32_t context_length;       /* 0 = no stated limit */
+  uint32_t norm;                 /* KV_NORM_*. RMS: attn_norm, ffn_norm, output_norm are required */
+  float norm_epsilon;            /* 0 = 1e-5 */
+  uint32_t activation;           /* KV_ACTIVATION_* of the gated feed-forward part */
+  float attention_scale;         /* 0 = 1 / sqrt(head_dim) */
+  uint32_t rope;                 /* KV_ROPE_* */
+  uint32_t rope_dims;            /* rotated elements of a head; 0 = head_dim */
+  float rope_theta;              /* 0 = 10000 */
+  uint32_t no_residual;          /* 1 = the output of a part replaces its input instead of being added */
   uint32_t no_output_projection; /* 1 = no attn_output: attention output (heads * head_dim = dim) is used as it is */
-  uint32_t window;          /* sliding window in tokens for all layers; 0 = full attention */
+  uint32_t window;               /* sliding window in tokens for all layers; 0 = full attention */
   uint32_t reserved;
 } kv_model_config;
 
@@ -318,10 +328,10 @@ KV_API const kv_tokenizer* kv_model_tokenizer(const kv_model* model);
 typedef struct kv_tokenizer_info { /* strings live as long as the model */
   uint32_t struct_size;
   uint32_t vocab;
-  const char* kind;            /* "llama" (SentencePiece-style) or "gpt2" (byte-level BPE) */
-  const char* pre;             /* pre-tokenizer of byte-level BPE, else "" */
-  int32_t bos, eos, eot, unk;  /* -1 = none */
-  uint32_t add_bos, add_eos;   /* what KV_TOKENIZE_ADD_SPECIAL adds */
+  const char* kind;           /* "llama" (SentencePiece-style) or "gpt2" (byte-level BPE) */
+  const char* pre;            /* pre-tokenizer of byte-level BPE, else "" */
+  int32_t bos, eos, eot, unk; /* -1 = none */
+  uint32_t add_bos, add_eos;  /* what KV_TOKENIZE_ADD_SPECIAL adds */
 } kv_tokenizer_info;
 KV_API kv_status kv_tokenizer_get_info(const kv_tokenizer* tokenizer, kv_tokenizer_info* out, kv_error* error);
 
@@ -359,19 +369,19 @@ enum {
 
 typedef struct kv_context_options {
   uint32_t struct_size;
-  uint32_t flags;             /* KV_CONTEXT_* */
-  const char* device;         /* section 6; NULL = "auto" */
-  const char* variant;        /* forces a named code path of the backend, e.g. "scalar", "avx2"; NULL = best */
-  uint64_t max_tokens;        /* cached tokens over all sequences, shared ones counted once; whole pages are handed out.
-                                 0 = the model's context length, or as many as the budget holds; 4096 when neither is
-                                 known */
-  uint64_t memory_budget;     /* bytes for cache and scratch (not weights); 0 = no limit but max_tokens */
-  uint32_t k_type, v_type;    /* KV_TYPE_*; 0 = f16 where the device has it */
-  uint32_t page_tokens;       /* tokens per page; 0 = the device's preference */
-  uint32_t threads;           /* CPU threads; 0 = as many as the process may use */
-  uint32_t compute_mode;      /* KV_COMPUTE_*, types.h */
-  uint32_t max_batch_tokens;  /* tokens computed at once; longer prompts are split; 0 = the device's preference */
-  uint32_t max_sequences;     /* sequences in one step; 0 = 16 */
+  uint32_t flags;            /* KV_CONTEXT_* */
+  const char* device;        /* section 6; NULL = "auto" */
+  const char* variant;       /* forces a named code path of the backend, e.g. "scalar", "avx2"; NULL = best */
+  uint64_t max_tokens;       /* cached tokens over all sequences, shared ones counted once; whole pages are handed out.
+                                 0 = the model's context length, less if the budget or the device holds less; when the
+                                 length is not known, what the budget holds, or 4096 */
+  uint64_t memory_budget;    /* bytes for cache and scratch (not weights); 0 = no limit but max_tokens */
+  uint32_t k_type, v_type;   /* KV_TYPE_*; 0 = f16 where the device has it */
+  uint32_t page_tokens;      /* tokens per page; 0 = the device's preference */
+  uint32_t threads;          /* CPU threads; 0 = as many as the process may use */
+  uint32_t compute_mode;     /* KV_COMPUTE_*, types.h */
+  uint32_t max_batch_tokens; /* tokens computed at once; longer prompts are split; 0 = the device's preference */
+  uint32_t max_sequences;    /* sequences in one step; 0 = 16 */
   uint32_t reserved;
   const kv_model_options* load; /* progress and cancel for weights made by this call; may be NULL */
 } kv_context_options;
@@ -379,11 +389,11 @@ typedef struct kv_context_options {
 typedef struct kv_memory_plan {
   uint32_t struct_size;
   uint32_t page_tokens;
-  uint64_t weight_bytes;      /* on the device; shared by all contexts of the model there */
-  uint64_t cache_bytes;       /* when max_tokens are held */
-  uint64_t scratch_bytes;     /* programs and queues */
-  uint64_t bytes_per_token;   /* of cache, all layers; exact when a page is full */
-  uint64_t max_tokens;        /* the capacity such a context would have */
+  uint64_t weight_bytes;    /* on the device; shared by all contexts of the model there */
+  uint64_t cache_bytes;     /* when max_tokens are held */
+  uint64_t scratch_bytes;   /* programs and queues */
+  uint64_t bytes_per_token; /* of cache, all layers; exact when a page is full */
+  uint64_t max_tokens;      /* the capacity such a context would have */
 } kv_memory_plan;
 /* What kv_context_create would take, asked before anything is allocated (a device is opened, nothing is loaded). */
 KV_API kv_status kv_context_plan(kv_model* model, const kv_context_options* options, kv_memory_plan* out,
@@ -398,25 +408,27 @@ KV_API void kv_context_release(kv_context* context);
 typedef struct kv_context_info { /* strings live as long as the context */
   uint32_t struct_size;
   uint32_t page_tokens;
-  const char* backend;         /* "cpu" */
-  const char* device;          /* "cpu:0" */
-  const char* variant;         /* "avx2" */
-  const char* choice;          /* how "auto" chose: one line per backend that was passed over; "" when named */
+  const char* backend; /* "cpu" */
+  const char* device;  /* "cpu:0" */
+  const char* variant; /* "avx2" */
+  const char* choice;  /* how "auto" chose: one line per backend that was passed over; "" when named */
   uint64_t max_tokens;
-  uint64_t free_tokens;        /* that can still be appended, in whole pages */
+  uint64_t free_tokens; /* that can still be appended, in whole pages */
   uint32_t k_type, v_type;
-  uint32_t compute_mode;       /* EXACT or FAST */
-  uint32_t deterministic;      /* 1: bits do not depend on chunks, batch, threads, pages */
+  uint32_t compute_mode;  /* EXACT or FAST */
+  uint32_t deterministic; /* 1: bits do not depend on chunks, batch, threads, pages */
   uint32_t max_batch_tokens;
-  uint32_t sequences;          /* alive */
-  uint32_t row_width;          /* floats per output row: vocab, or dim without an output head */
-  uint32_t threads;            /* asked for; 0 = the device's default */
-  uint64_t cache_bytes;        /* held now */
-  uint64_t tokens_computed;    /* since creation: tokens run through the layers */
-  uint64_t projections;        /* query, key and value projections computed: 3 x layers x tokens_computed */
-  uint64_t projections_avoided;/* that recomputing every sequence at every step would have needed on top */
-  uint64_t pages_used;         /* over all cache groups */
-  uint64_t pages_shared;       /* used by more than one sequence */
+  uint32_t sequences;           /* alive */
+  uint32_t row_width;           /* floats per output row: vocab, or dim without an output head */
+  uint32_t threads;             /* asked for; 0 = the device's default */
+  uint64_t cache_bytes;         /* held now */
+  uint64_t weight_bytes;        /* of the model on this device, shared by its contexts there */
+  uint64_t scratch_bytes;       /* programs, queues, output rows */
+  uint64_t tokens_computed;     /* since creation: tokens run through the layers */
+  uint64_t projections;         /* query, key and value projections computed: 3 x layers x tokens_computed */
+  uint64_t projections_avoided; /* that recomputing every sequence at every step would have needed on top */
+  uint64_t pages_used;          /* over all cache groups */
+  uint64_t pages_shared;        /* used by more than one sequence */
 } kv_context_info;
 KV_API kv_status kv_context_get_info(const kv_context* context, kv_context_info* out, kv_error* error);
 
@@ -439,10 +451,10 @@ KV_API kv_status kv_sequence_tokens(const kv_context* context, kv_sequence seque
                                     int32_t* tokens, kv_error* error);
 
 /* ---- 12. RUNNING --------------------------------------------------------------------------------------------------*/
-enum { /* which rows a call yields */
-  KV_OUTPUT_LAST = 0, /* of the last token of each input */
-  KV_OUTPUT_NONE = 1,
-  KV_OUTPUT_ALL = 2   /* of every token, handed to `row` one by one */
+enum {                     /* which rows a call yields */
+       KV_OUTPUT_LAST = 0, /* of the last token of each input */
+       KV_OUTPUT_NONE = 1,
+       KV_OUTPUT_ALL = 2 /* of every token, handed to `row` one by one */
 };
 
 /* One output row (logits, or a hidden row for a model with no output head) of the token at `position`. */
@@ -450,30 +462,30 @@ typedef void (*kv_row_fn)(void* user, kv_sequence sequence, uint64_t position, c
 
 typedef struct kv_step_options {
   uint32_t struct_size;
-  uint32_t outputs;          /* KV_OUTPUT_* */
-  const kv_cancel* cancel;   /* may be NULL. Cancelled calls change nothing (but see keep_chunks) */
-  kv_progress_fn progress;   /* tokens; after each internal batch; may be NULL */
+  uint32_t outputs;        /* KV_OUTPUT_* */
+  const kv_cancel* cancel; /* may be NULL. Cancelled calls change nothing (but see keep_chunks) */
+  kv_progress_fn progress; /* tokens; after each internal batch; may be NULL */
   void* progress_user;
-  kv_row_fn row;             /* for KV_OUTPUT_ALL; rows of a call that fails later have been handed out already */
+  kv_row_fn row; /* for KV_OUTPUT_ALL; rows of a call that fails later have been handed out already */
   void* row_user;
-  float* into;               /* for KV_OUTPUT_LAST: where the rows go, [count][row_width]; NULL = borrowed rows */
-  uint64_t into_floats;      /* capacity */
-  uint32_t keep_chunks;      /* 1: a cancelled or failing call keeps the internal batches that were finished; the result's
+  float* into;          /* for KV_OUTPUT_LAST: where the rows go, [count][row_width]; NULL = borrowed rows */
+  uint64_t into_floats; /* capacity */
+  uint32_t keep_chunks; /* 1: a cancelled or failing call keeps the internal batches that were finished; the result's
                                 `length` says how far it got */
   uint32_t reserved;
 } kv_step_options;
 
 typedef struct kv_step_result {
-  uint32_t struct_size;      /* arrays of results: set it in each; the first one's is the distance between them */
-  kv_status status;          /* of this input; others in the step are not affected */
-  const float* rows;         /* [width] last token's row: logits, or hidden row; NULL if none. Valid until the next call
+  uint32_t struct_size; /* arrays of results: set it in each; the first one's is the distance between them */
+  kv_status status;     /* of this input; others in the step are not affected */
+  const float* rows;    /* [width] last token's row: logits, or hidden row; NULL if none. Valid until the next call
                                 that changes the context, or in `into` */
   uint32_t width;
   uint32_t reserved;
-  uint64_t length;           /* tokens held by the sequence afterwards */
-  uint64_t computed;         /* tokens run through the layers by this call */
-  uint64_t reused;           /* tokens taken from the cache instead */
-  const char* message;       /* why, when status is not KV_OK; valid as `rows`; else "" */
+  uint64_t length;     /* tokens held by the sequence afterwards */
+  uint64_t computed;   /* tokens run through the layers by this call */
+  uint64_t reused;     /* tokens taken from the cache instead */
+  const char* message; /* why, when status is not KV_OK; valid as `rows`; else "" */
 } kv_step_result;
 
 /* Appends `count` >= 1 tokens to a sequence. result may be NULL. KV_CONTEXT_FULL: they do not fit; the message has both
@@ -492,16 +504,16 @@ KV_API kv_status kv_decode_step(kv_context* context, const kv_decode_input* inpu
                                 const kv_step_options* options, kv_step_result* results, kv_error* error);
 
 typedef struct kv_step_input {
-  uint32_t struct_size;    /* the first one's is the distance between inputs */
+  uint32_t struct_size; /* the first one's is the distance between inputs */
   uint32_t reserved;
   kv_sequence sequence;
-  const int32_t* tokens;   /* [count] ids, or KV_TOKEN_ROW for the next row of `rows`; NULL = all are rows */
-  const float* rows;       /* embedding rows [number of KV_TOKEN_ROW][dim]; may be NULL when there are none */
-  uint64_t count;          /* tokens to append, >= 1 */
+  const int32_t* tokens; /* [count] ids, or KV_TOKEN_ROW for the next row of `rows`; NULL = all are rows */
+  const float* rows;     /* embedding rows [number of KV_TOKEN_ROW][dim]; may be NULL when there are none */
+  uint64_t count;        /* tokens to append, >= 1 */
 } kv_step_input;
 /* The batched step both calls above stand on: prompt chunks and single tokens of different sequences together. */
-KV_API kv_status kv_step(kv_context* context, const kv_step_input* inputs, size_t count,
-                         const kv_step_options* options, kv_step_result* results, kv_error* error);
+KV_API kv_status kv_step(kv_context* context, const kv_step_input* inputs, size_t count, const kv_step_options* options,
+                         kv_step_result* results, kv_error* error);
 
 /* ---- 13. LOOKING INSIDE -------------------------------------------------------------------------------------------*/
 enum { KV_CACHE_K = 1, KV_CACHE_V = 2 };
@@ -512,14 +524,14 @@ KV_API kv_status kv_cache_read(kv_context* context, kv_sequence sequence, uint32
 
 typedef struct kv_trace_record { /* valid during the callback */
   uint32_t struct_size;
-  uint32_t layer;          /* UINT32_MAX: before or after the layers */
-  const char* name;        /* "attn_norm", "q", "k", "v", "q_rope", "k_rope", "scores", "weights", "attn", "attn_out",
+  uint32_t layer;       /* UINT32_MAX: before or after the layers */
+  const char* name;     /* "attn_norm", "q", "k", "v", "q_rope", "k_rope", "scores", "weights", "attn", "attn_out",
                               "attn_residual", "ffn_norm", "gate", "up", "glu", "down", "ffn_residual", "embed",
                               "selected", "output_norm", "logits" */
-  kv_sequence sequence;    /* of a scores or weights row; else of the first row */
-  uint64_t position;       /* of a scores or weights row: the query's; else of the first row */
-  uint32_t head;           /* of a scores or weights row */
-  uint32_t rows, width;    /* shape of data, row-major */
+  kv_sequence sequence; /* of a scores or weights row; else of the first row */
+  uint64_t position;    /* of a scores or weights row: the query's; else of the first row */
+  uint32_t head;        /* of a scores or weights row */
+  uint32_t rows, width; /* shape of data, row-major */
   uint32_t reserved;
   uint64_t first_position; /* scores and weights: column j is position first_position + j */
   const float* data;
@@ -541,19 +553,19 @@ typedef void (*kv_logits_fn)(void* user, float* logits, uint32_t count);
 
 typedef struct kv_sampler_options {
   uint32_t struct_size;
-  float temperature;         /* 0 = the largest logit, ties to the lowest id, whatever else is set */
-  uint32_t top_k;            /* 0 = off */
-  uint32_t use_top_p;        /* 1: top_p counts (0 = one token, 1 = all) */
+  float temperature;  /* 0 = the largest logit, ties to the lowest id, whatever else is set */
+  uint32_t top_k;     /* 0 = off */
+  uint32_t use_top_p; /* 1: top_p counts (0 = one token, 1 = all) */
   float top_p;
-  float min_p;               /* 0 = off: tokens less likely than min_p x the likeliest are left out */
-  float repetition_penalty;  /* 0 and 1 = off; > 1 makes seen tokens less likely */
-  float frequency_penalty;   /* subtracted per occurrence */
-  float presence_penalty;    /* subtracted once */
-  uint32_t penalty_last;     /* how many accepted tokens the penalties look at; 0 = 64 */
+  float min_p;              /* 0 = off: tokens less likely than min_p x the likeliest are left out */
+  float repetition_penalty; /* 0 and 1 = off; > 1 makes seen tokens less likely */
+  float frequency_penalty;  /* subtracted per occurrence */
+  float presence_penalty;   /* subtracted once */
+  uint32_t penalty_last;    /* how many accepted tokens the penalties look at; 0 = 64 */
   uint64_t seed;
   const kv_logit_bias* bias; /* copied */
   uint64_t bias_count;
-  kv_logits_fn hook;         /* may be NULL */
+  kv_logits_fn hook; /* may be NULL */
   void* hook_user;
   uint32_t log_probabilities; /* 1: fill kv_sample.log_probability and top; costs a pass over the vocabulary */
   uint32_t reserved;

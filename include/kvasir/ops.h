@@ -35,9 +35,11 @@ typedef struct kvb_value {
   uint32_t type;  /* KV_TYPE_*; activations are KV_TYPE_F32, router ids KVB_TYPE_I32 */
   uint32_t rows;  /* activation: KVB_ROWS_*; weight: out (number of rows) */
   uint32_t width; /* elements per row; weight: in */
-  uint32_t depth; /* weight: matrices stacked (experts, heads), else 1; activation: rows per token (experts used), else 1 */
+  uint32_t
+      depth; /* weight: matrices stacked (experts, heads), else 1; activation: rows per token (experts used), else 1 */
   uint32_t reserved;
-  uint64_t place; /* scratch: byte offset planned by the runtime, multiple of 64; weight: index into the weights given to
+  uint64_t
+      place; /* scratch: byte offset planned by the runtime, multiple of 64; weight: index into the weights given to
                      program_compile; output: 0 */
 } kvb_value;
 
@@ -46,7 +48,7 @@ enum { KVB_TYPE_I32 = 64 }; /* values only: int32 expert ids */
 enum {
   KVB_VALUE_SCRATCH = 1, /* activation between ops; offsets of values that live at different times overlap */
   KVB_VALUE_WEIGHT = 2,  /* [depth][rows][width] in `type` */
-  KVB_VALUE_OUTPUT = 3   /* the rows handed to the host at the end of the step: [O, width] f32; exactly one per program */
+  KVB_VALUE_OUTPUT = 3 /* the rows handed to the host at the end of the step: [O, width] f32; exactly one per program */
 };
 
 enum {
@@ -71,7 +73,8 @@ enum {
   KVB_OP_FLAG_GROUP_BEGIN = 1 /* first op of its canonical group; the group ends before the next BEGIN or other group */
 };
 
-/* Notation: x[t] row t of in[0]; W weight [out, in]; p0..p5 the parameters.
+/* Notation: x[t] row t of in[0]; W weight [out, in]; p0..p5 the parameters. Vectors (norm weights, biases, sinks, slopes)
+ * are f32, whatever the type of the matrices.
  *
  * Mandatory ("core profile"): a backend must run all nine.
  *
@@ -84,7 +87,7 @@ enum {
  *              query/key norm).  Source: Zhang and Sennrich 2019.
  * LINEAR       in0 x [R, in]; in1 W [out, in]; in2 bias f32 [out] or NONE; in3, in4 reserved for a low-rank term (NONE)
  *              out0 [R, n].  p0 first row of W used (a view into a fused weight; n rows from there)
- *              y = W x + bias.  The bias is added last, in f32.
+ *              y = W x + bias.  The bias is added last, in f32; row i of the view takes bias[p0 + i].
  * ROPE         in0 x [T, heads * head_dim]; out0 same.  p0 heads; p1 head_dim; p2 byte offset of a kvb_rope in the blob
  *              for pair i < pairs with angle a = position * frequency[i] (computed in double), c = magnitude * cos a,
  *              s = magnitude * sin a (rounded to f32):  (u, v) becomes (u c - v s, u s + v c), f32.
@@ -115,17 +118,17 @@ enum {
  * SOFTCAP      in0 x; out0.  p0 f32 cap.  y = cap tanh(x / cap)
  * COPY_HEADS   in0 x [R, heads * a]; in1 previous content or NONE; out0 [R, heads * b].  p0 heads; p1 first source
  *              element in a head; p2 first target element; p3 count; p4 source heads (heads, or 1: broadcast)
- *              splits and joins parts of heads (latent attention)
+ *              splits and joins parts of heads (latent attention); elements that nothing gives are 0; in1 may be out0
  * HEAD_LINEAR  in0 x [R, heads * in]; in1 W [heads][out, in]; out0 [R, heads * out].  p0 heads.  One matrix per head
  * MOE_ROUTE    in0 router scores [T, experts]; in1 selection bias f32 [experts] or NONE; out0 weights f32 [T, used];
  *              out1 ids [T, used] (KVB_TYPE_I32).  p0 experts; p1 used; p2 scoring (KVB_ROUTE_*); p3 f32 factor;
- *              p4 expert groups | groups used << 16.  The `used` largest of score + bias, ties to the lower id; weights
- *              are the scores without bias.
+ *              p4 expert groups | groups used << 16 (0: no groups; the score of a group is the sum of its two largest).
+ *              The `used` largest of score + bias, falling, ties to the lower id; weights are the scores without bias.
  * MOE_LINEAR   in0 x [T, in] (or depth = used: [T * used, in]); in1 W [experts][out, in]; in2 bias [experts][out] or
  *              NONE; in3 ids; out0 depth = used: [T * used, out]
  * MOE_SUM      in0 x depth = used; in1 weights [T, used]; out0 [T, n].  y[t] = sum over e of w[t, e] x[t, e], e rising
  * TOP_K        in0 scores [O, n]; out0 the k largest f32 [O, k]; out1 their ids.  p0 k.  Ties to the lower id; k = 1 is
- *              arg-max
+ *              arg-max. The output buffer then holds [O, k] scores followed by [O, k] ids
  */
 enum {
   KVB_OP_EMBED = 1,
@@ -170,10 +173,10 @@ enum {
 /* Rotary parameters, in the program's blob at an offset that is a multiple of 8, followed by `pairs` doubles. */
 enum { KVB_ROPE_ADJACENT = 1, KVB_ROPE_HALVES = 2 };
 typedef struct kvb_rope {
-  uint32_t pairing;  /* KVB_ROPE_* */
-  uint32_t first;    /* first rotated element of a head */
-  uint32_t pairs;    /* rotated elements / 2 */
-  float magnitude;   /* 1, or the attention factor of YaRN */
+  uint32_t pairing; /* KVB_ROPE_* */
+  uint32_t first;   /* first rotated element of a head */
+  uint32_t pairs;   /* rotated elements / 2 */
+  float magnitude;  /* 1, or the attention factor of YaRN */
   /* double frequency[pairs] follows */
 } kvb_rope;
 

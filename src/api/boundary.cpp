@@ -5,7 +5,8 @@ namespace kvasir::api {
 
 Status check_size(const char* name, uint32_t size, size_t own) {
   KV_CHECK(size >= own, KV_INVALID_ARGUMENT, "%s: struct_size is %u, this library needs at least %zu", name, size, own);
-  KV_CHECK(size <= kMaxStructBytes, KV_INVALID_ARGUMENT, "%s: struct_size is %u, more than any version has", name, size);
+  KV_CHECK(size <= kMaxStructBytes, KV_INVALID_ARGUMENT, "%s: struct_size is %u, more than any version has", name,
+           size);
   return {};
 }
 

@@ -95,8 +95,8 @@ kv_status kv_model_builder_create(kv_runtime* runtime, const kv_model_config* co
   });
 }
 
-kv_status kv_model_builder_add(kv_model_builder* builder, const char* name, uint32_t type, uint32_t rows, uint32_t width,
-                               const void* data, size_t bytes, kv_error* error) {
+kv_status kv_model_builder_add(kv_model_builder* builder, const char* name, uint32_t type, uint32_t rows,
+                               uint32_t width, const void* data, size_t bytes, kv_error* error) {
   return guard(error, [&]() -> Status {
     KV_CHECK(builder != nullptr, KV_INVALID_ARGUMENT, "builder is NULL");
     KV_CHECK(name != nullptr, KV_INVALID_ARGUMENT, "name is NULL");

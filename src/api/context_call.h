@@ -13,7 +13,8 @@ kv_status context_call(const kv_context* context, kv_error* error, F&& body) noe
   return guard(error, [&]() -> Status {
     KV_CHECK(context != nullptr, KV_INVALID_ARGUMENT, "context is NULL");
     const Context::Lock lock(*context->context);
-    KV_CHECK(lock.acquired(), KV_BUSY, "the context is in use by another thread, or by the call whose callback this is");
+    KV_CHECK(lock.acquired(), KV_BUSY,
+             "the context is in use by another thread, or by the call whose callback this is");
     return body(*context->context);
   });
 }

@@ -47,7 +47,7 @@ struct kv_model_builder {
 struct kv_context {
   std::shared_ptr<kvasir::api::SharedModel> model;  // keeps its tokenizer handle valid
   std::unique_ptr<kvasir::Context> context;
-  std::vector<kvasir::Context::Result> results;     // of the last step: what borrowed messages point into
+  std::vector<kvasir::Context::Result> results;  // of the last step: what borrowed messages point into
 };
 
 struct kv_text_stream {

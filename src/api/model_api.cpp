@@ -131,9 +131,9 @@ kv_status kv_model_load_memory(kv_runtime* runtime, const void* data, size_t siz
     KV_RETURN_IF_ERROR(copy_model_options(options, KV_MODEL_BORROW_MEMORY, &own));
     const bool borrow = (own.flags & KV_MODEL_BORROW_MEMORY) != 0;
     std::shared_ptr<const kvasir::ByteSource> source;
-    KV_RETURN_IF_ERROR(kvasir::make_memory_source({static_cast<const uint8_t*>(data), size},
-                                                  borrow ? kvasir::MemoryOwnership::borrow : kvasir::MemoryOwnership::copy,
-                                                  &source));
+    KV_RETURN_IF_ERROR(
+        kvasir::make_memory_source({static_cast<const uint8_t*>(data), size},
+                                   borrow ? kvasir::MemoryOwnership::borrow : kvasir::MemoryOwnership::copy, &source));
     std::shared_ptr<const Gguf> gguf;
     KV_RETURN_IF_ERROR(kvasir::parse_gguf({std::move(source)}, &gguf));
     return open_model(runtime, std::move(gguf), own, out);
@@ -219,7 +219,8 @@ kv_status kv_model_tensor_at(const kv_model* model, size_t index, kv_tensor_info
     KV_CHECK(model != nullptr, KV_INVALID_ARGUMENT, "model is NULL");
     KV_RETURN_IF_ERROR(check_out("kv_tensor_info", out));
     const kvasir::WeightSource& weights = model->shared->model->weights();
-    KV_CHECK(index < weights.count(), KV_INVALID_ARGUMENT, "tensor %zu of a model that has %zu", index, weights.count());
+    KV_CHECK(index < weights.count(), KV_INVALID_ARGUMENT, "tensor %zu of a model that has %zu", index,
+             weights.count());
     const kvasir::TensorInfo& tensor = weights.info(index);
     kv_tensor_info info = {};
     info.type = tensor.type;

@@ -8,6 +8,15 @@ using kvasir::api::copy_in;
 using kvasir::api::copy_out;
 using kvasir::api::guard;
 
+namespace {
+
+uint32_t entry_kind(const kvasir::CandidateReport& candidate) {
+  if (candidate.path.empty()) return KV_ENTRY_BUILT_IN;
+  return candidate.directory ? KV_ENTRY_DIRECTORY : KV_ENTRY_PLUGIN;
+}
+
+}  // namespace
+
 extern "C" {
 
 kv_status kv_runtime_create(const kv_runtime_options* options, kv_runtime** out, kv_error* error) {
@@ -65,6 +74,8 @@ kv_status kv_backend_report_entry(const kv_backend_report* report, size_t index,
     entry.version = candidate.version.c_str();
     entry.reason = candidate.reason.c_str();
     entry.device_count = static_cast<uint32_t>(candidate.devices.size());
+    entry.kind = entry_kind(candidate);
+    entry.origin = kvasir::origin_text(candidate.origin);
     copy_out(entry, out);
     return {};
   });

@@ -24,8 +24,8 @@ class Results {
     KV_RETURN_IF_ERROR(check_size("kv_step_result", first->struct_size, sizeof(kv_step_result)));
     stride_ = first->struct_size;
     for (size_t i = 1; i < count; i++) {
-      KV_CHECK(at(i)->struct_size == stride_, KV_INVALID_ARGUMENT, "results[%zu].struct_size is %u, the first one's is %u",
-               i, at(i)->struct_size, stride_);
+      KV_CHECK(at(i)->struct_size == stride_, KV_INVALID_ARGUMENT,
+               "results[%zu].struct_size is %u, the first one's is %u", i, at(i)->struct_size, stride_);
     }
     return {};
   }

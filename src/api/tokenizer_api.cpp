@@ -18,7 +18,8 @@ Status check_flags(const char* call, uint32_t flags, uint32_t known) {
 
 Status check_stream(const kv_text_stream* stream, const char** text, const size_t* length) {
   KV_CHECK(stream != nullptr, KV_INVALID_ARGUMENT, "stream is NULL");
-  KV_CHECK(text != nullptr && length != nullptr, KV_INVALID_ARGUMENT, "%s is NULL", text == nullptr ? "text" : "length");
+  KV_CHECK(text != nullptr && length != nullptr, KV_INVALID_ARGUMENT, "%s is NULL",
+           text == nullptr ? "text" : "length");
   return {};
 }
 
@@ -63,7 +64,8 @@ kv_status kv_tokenize(const kv_tokenizer* tokenizer, const char* text, size_t le
     KV_RETURN_IF_ERROR(tokenizer->tokenizer->encode({text, length}, (flags & KV_TOKENIZE_ADD_SPECIAL) != 0,
                                                     (flags & KV_TOKENIZE_PARSE_SPECIAL) != 0, &ids));
     *count = ids.size();
-    KV_CHECK(ids.size() <= capacity, KV_BUFFER_TOO_SMALL, "%zu tokens do not fit a buffer of %zu", ids.size(), capacity);
+    KV_CHECK(ids.size() <= capacity, KV_BUFFER_TOO_SMALL, "%zu tokens do not fit a buffer of %zu", ids.size(),
+             capacity);
     std::copy(ids.begin(), ids.end(), tokens);
     return {};
   });

@@ -13,9 +13,10 @@ uint32_t kv_version(void) { return KV_VERSION_MAJOR << 16 | KV_VERSION_MINOR << 
 
 const char* kv_status_name(kv_status status) {
   static constexpr const char* kNames[] = {
-      "KV_OK",          "KV_INVALID_ARGUMENT", "KV_NOT_FOUND",   "KV_UNSUPPORTED", "KV_OUT_OF_MEMORY", "KV_CONTEXT_FULL",
-      "KV_CANCELLED",   "KV_DEVICE_LOST",      "KV_INCOMPATIBLE", "KV_DENIED",     "KV_INTERNAL",      "KV_CORRUPT",
-      "KV_BUFFER_TOO_SMALL", "KV_BUSY",        "KV_BAD_LOGITS",  "KV_IO",          "KV_TIMEOUT"};
+      "KV_OK",           "KV_INVALID_ARGUMENT", "KV_NOT_FOUND",        "KV_UNSUPPORTED",  "KV_OUT_OF_MEMORY",
+      "KV_CONTEXT_FULL", "KV_CANCELLED",        "KV_DEVICE_LOST",      "KV_INCOMPATIBLE", "KV_DENIED",
+      "KV_INTERNAL",     "KV_CORRUPT",          "KV_BUFFER_TOO_SMALL", "KV_BUSY",         "KV_BAD_LOGITS",
+      "KV_IO",           "KV_TIMEOUT"};
   constexpr auto count = static_cast<kv_status>(sizeof kNames / sizeof kNames[0]);
   return status >= 0 && status < count ? kNames[status] : "KV_UNKNOWN";
 }

@@ -18,7 +18,9 @@ class HostBlock {
  public:
   HostBlock() = default;
   HostBlock(HostBlock&& other) noexcept
-      : allocator_(other.allocator_), data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+      : allocator_(other.allocator_),
+        data_(std::exchange(other.data_, nullptr)),
+        bytes_(std::exchange(other.bytes_, 0)) {}
   HostBlock& operator=(HostBlock&& other) noexcept {
     std::swap(allocator_, other.allocator_);
     std::swap(data_, other.data_);

@@ -27,7 +27,9 @@ Status Status::error(kv_status code, const char* format, ...) {
   return status;
 }
 
-Status Status::from(const kv_error& error) { return Status::error(error.code, "%.*s", static_cast<int>(sizeof error.message - 1), error.message); }
+Status Status::from(const kv_error& error) {
+  return Status::error(error.code, "%.*s", static_cast<int>(sizeof error.message - 1), error.message);
+}
 
 kv_status Status::to(kv_error* out) const {
   if (out == nullptr || ok()) return code_;

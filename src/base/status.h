@@ -35,12 +35,12 @@ class [[nodiscard]] Status {
 
 }  // namespace kvasir
 
-#define KV_RETURN_IF_ERROR(expression)                       \
-  do {                                                       \
+#define KV_RETURN_IF_ERROR(expression)                                          \
+  do {                                                                          \
     if (::kvasir::Status status_ = (expression); !status_.ok()) return status_; \
   } while (false)
 
-#define KV_CHECK(condition, code, ...)                                    \
-  do {                                                                    \
+#define KV_CHECK(condition, code, ...)                                     \
+  do {                                                                     \
     if (!(condition)) return ::kvasir::Status::error((code), __VA_ARGS__); \
   } while (false)

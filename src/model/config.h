@@ -36,8 +36,8 @@ struct RopeConfig {
   uint32_t dims = 0;  // rotated dimensions of each head, the first ones; even, at most head_dim
   float theta = 10000.0F;
   RopeScaling scaling = RopeScaling::none;
-  float factor = 1.0F;            // linear, yarn, llama3: how many times longer than trained
-  uint32_t original_context = 0;  // yarn, llama3: the trained length
+  float factor = 1.0F;                 // linear, yarn, llama3: how many times longer than trained
+  uint32_t original_context = 0;       // yarn, llama3: the trained length
   float yarn_attention_factor = 1.0F;  // extra magnitude, on top of yarn's own 1 + 0.1 ln(factor)
   float yarn_beta_fast = 32.0F;
   float yarn_beta_slow = 1.0F;

@@ -20,12 +20,12 @@ class Gguf;
 
 struct TensorInfo {
   std::string name;
-  uint32_t type = 0;       // KV_TYPE_*
-  uint32_t dim_count = 0;  // 1..4
+  uint32_t type = 0;                // KV_TYPE_*
+  uint32_t dim_count = 0;           // 1..4
   uint64_t dims[4] = {1, 1, 1, 1};  // dims[0] is the row length ("in"), dims[1] the number of rows ("out")
-  uint64_t row_bytes = 0;  // of dims[0] values
-  uint64_t rows = 0;       // dims[1] * dims[2] * dims[3]
-  uint64_t bytes = 0;      // rows * row_bytes
+  uint64_t row_bytes = 0;           // of dims[0] values
+  uint64_t rows = 0;                // dims[1] * dims[2] * dims[3]
+  uint64_t bytes = 0;               // rows * row_bytes
 };
 
 // Checks name, type and dims and fills row_bytes, rows and bytes. The sentence names the tensor.

@@ -40,17 +40,17 @@ class Builder {
     Builder& builder_;
   };
 
-  Value embed(const std::string& table);  // [T, dim]; empty name: rows only
-  Value rms_norm(Value x, const std::string& weight, const char* name);                      // whole rows
+  Value embed(const std::string& table);                                 // [T, dim]; empty name: rows only
+  Value rms_norm(Value x, const std::string& weight, const char* name);  // whole rows
   void rms_norm_heads(Value x, const std::string& weight, uint32_t head_dim, const char* name);  // in place
-  Value linear(Value x, const std::string& tensor, uint32_t width, const char* name);        // tensor without ".weight"
-  void rope(Value x, uint32_t heads, const RopeConfig& rope, const char* name);              // in place
+  Value linear(Value x, const std::string& tensor, uint32_t width, const char* name);  // tensor without ".weight"
+  void rope(Value x, uint32_t heads, const RopeConfig& rope, const char* name);        // in place
   void kv_store(Value k, Value v, const CacheShape& shape);
-  Value attention(Value q, const CacheShape& shape);                                         // [T, heads * v_dim]
-  Value glu(Value gate, Value up);                                                           // in place of gate
-  void add(Value x, Value y, const char* name);                                              // x += y
-  Value select_rows(Value x);                                                                // [O, width]
-  void output(Value x);                                                                      // the last call
+  Value attention(Value q, const CacheShape& shape);  // [T, heads * v_dim]
+  Value glu(Value gate, Value up);                    // in place of gate
+  void add(Value x, Value y, const char* name);       // x += y
+  Value select_rows(Value x);                         // [O, width]
+  void output(Value x);                               // the last call
 
   Status finish(Program* out);
 
@@ -62,7 +62,7 @@ class Builder {
   Value activation(uint32_t rows, uint32_t width);
   uint32_t weight(const std::string& name, bool vector);  // value, or KVB_NONE after recording the failure
   uint32_t optional_vector(const std::string& name);      // value, or KVB_NONE when the tensor is absent
-  uint32_t rope_blob(const RopeConfig& rope);              // byte offset
+  uint32_t rope_blob(const RopeConfig& rope);             // byte offset
   uint32_t cache_layer(const CacheShape& shape);
   kvb_op& emit(uint16_t code, const char* name);
   void fail(Status status);

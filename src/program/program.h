@@ -32,14 +32,14 @@ struct CacheShape {
 struct Program {
   std::vector<kvb_value> values;
   std::vector<kvb_op> ops;
-  std::vector<const char*> names;       // [ops] what out[0] is called in traces; static storage
-  std::vector<double> blob;             // rotary parameters, see kvb_rope
+  std::vector<const char*> names;  // [ops] what out[0] is called in traces; static storage
+  std::vector<double> blob;        // rotary parameters, see kvb_rope
   std::vector<WeightUse> weights;
   std::vector<CacheShape> cache_groups;
-  std::vector<uint32_t> layer_group;    // [layers]
-  uint32_t input_width = 0;             // dim: floats in an embedding row
-  uint32_t output_width = 0;            // floats in an output row
-  bool takes_tokens = true;             // false: embedding rows only
+  std::vector<uint32_t> layer_group;  // [layers]
+  uint32_t input_width = 0;           // dim: floats in an embedding row
+  uint32_t output_width = 0;          // floats in an output row
+  bool takes_tokens = true;           // false: embedding rows only
 };
 
 }  // namespace kvasir

@@ -27,7 +27,8 @@ double scale_llama3(double frequency, const RopeConfig& rope) {
 
 // The pair that makes `turns` full turns over the trained length.
 double yarn_pair(double turns, const RopeConfig& rope) {
-  return rope.dims * std::log(rope.original_context / (turns * kTurn)) / (2.0 * std::log(static_cast<double>(rope.theta)));
+  return rope.dims * std::log(rope.original_context / (turns * kTurn)) /
+         (2.0 * std::log(static_cast<double>(rope.theta)));
 }
 
 // YaRN (Peng et al. 2023, "NTK-by-parts"): pairs that turn often keep their frequency, those that turn less than
@@ -75,7 +76,8 @@ Status make_rope_table(const RopeConfig& rope, const WeightSource& weights, Rope
     table.frequency[i] = frequency;
   }
   if (rope.scaling == RopeScaling::yarn) {
-    table.magnitude = static_cast<float>(rope.yarn_attention_factor * (1.0 + 0.1 * std::log(static_cast<double>(rope.factor))));
+    table.magnitude =
+        static_cast<float>(rope.yarn_attention_factor * (1.0 + 0.1 * std::log(static_cast<double>(rope.factor))));
   }
   *out = std::move(table);
   return {};

@@ -29,14 +29,15 @@ Status Context::create(std::shared_ptr<Model> model, const kv_context_options& o
   std::unique_ptr<Context> context(new Context(std::move(model), std::move(plan)));
   const Device& device = *context->plan_.device;
   const kvb_api& api = device.api();
-  KV_RETURN_IF_ERROR(context->model_->weights_on(context->plan_.device, context->plan_.compute_mode, control, &context->weights_));
+  KV_RETURN_IF_ERROR(
+      context->model_->weights_on(context->plan_.device, context->plan_.compute_mode, control, &context->weights_));
 
   kvb_queue_options queue_options = {};
   queue_options.struct_size = sizeof queue_options;
   queue_options.threads = context->plan_.threads;
   kvb_queue* queue = nullptr;
-  KV_RETURN_IF_ERROR(backend_call(
-      [&](kv_error* error) { return api.queue_create(device.handle(), &queue_options, &queue, error); }));
+  KV_RETURN_IF_ERROR(
+      backend_call([&](kv_error* error) { return api.queue_create(device.handle(), &queue_options, &queue, error); }));
   context->queue_.reset(queue);
 
   const kvb_cache_desc desc = context->plan_.cache_desc(*context->model_);
@@ -99,6 +100,8 @@ void Context::info(kv_context_info* out) const {
   out->row_width = row_width();
   out->threads = plan_.threads;
   out->cache_bytes = pages_.count() * plan_.page_bytes;
+  out->weight_bytes = plan_.weight_bytes;
+  out->scratch_bytes = plan_.scratch_bytes;
   out->tokens_computed = tokens_computed_;
   out->projections = 3 * uint64_t{model_->config().layers} * tokens_computed_;
   out->projections_avoided = projections_avoided_;

@@ -26,7 +26,8 @@ class Context {
   // Held by every public call; acquired() is false while another thread is inside.
   class Lock {
    public:
-    explicit Lock(const Context& context) : flag_(context.busy_), acquired_(!flag_.test_and_set(std::memory_order_acquire)) {}
+    explicit Lock(const Context& context)
+        : flag_(context.busy_), acquired_(!flag_.test_and_set(std::memory_order_acquire)) {}
     ~Lock() {
       if (acquired_) flag_.clear(std::memory_order_release);
     }
@@ -95,7 +96,7 @@ class Context {
 
   Status find(kv_sequence id, Sequence** out);
   Status find(kv_sequence id, const Sequence** out) const;
-  Status alive() const;  // KV_DEVICE_LOST after the device was lost
+  Status alive() const;         // KV_DEVICE_LOST after the device was lost
   Status noted(Status status);  // remembers a lost device
 
   // At least `free` free pages, growing the device's cache if needed.
@@ -112,7 +113,7 @@ class Context {
   Owned<kvb_cache> cache_;
   std::vector<Program> programs_;  // by size
   Program traced_;
-  HostBlock output_;               // [max_sequences][row_width]
+  HostBlock output_;  // [max_sequences][row_width]
 
   Pages pages_;
   std::map<kv_sequence, Sequence> sequences_;

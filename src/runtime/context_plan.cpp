@@ -10,10 +10,10 @@ namespace kvasir {
 
 namespace {
 
-constexpr uint32_t kMaxPosition = 0x7fffffff;    // positions are 31-bit: int32 token indices in every kernel
-constexpr uint64_t kUnknownContext = 4096;       // tokens, when neither model, options nor budget say
+constexpr uint32_t kMaxPosition = 0x7fffffff;  // positions are 31-bit: int32 token indices in every kernel
+constexpr uint64_t kUnknownContext = 4096;     // tokens, when neither model, options nor budget say
 constexpr uint32_t kDefaultSequences = 16;
-constexpr uint32_t kDecodeBucket = 16;           // tokens: a step of some sequences, one token each
+constexpr uint32_t kDecodeBucket = 16;  // tokens: a step of some sequences, one token each
 constexpr uint32_t kMaxBatch = 1u << 16;
 constexpr uint32_t kMaxSequences = 1u << 12;
 
@@ -122,8 +122,7 @@ Status choose_capacity(const Model& model, const kv_context_options& options, Co
            "a cache for %llu tokens needs %llu bytes (%llu per page of %u tokens); %s of %llu bytes holds %llu tokens",
            ull{std::max<uint64_t>(tokens, 1)},
            ull{pages_for(std::max<uint64_t>(tokens, 1), plan->page_tokens) * plan->page_bytes}, ull{plan->page_bytes},
-           plan->page_tokens, limit, ull{options.memory_budget != 0 ? options.memory_budget : total},
-           ull{most_tokens});
+           plan->page_tokens, limit, ull{options.memory_budget != 0 ? options.memory_budget : total}, ull{most_tokens});
   plan->max_tokens = tokens;
   // Without a budget, tokens are what is limited: sequences may each leave a page partly empty.
   plan->max_pages = options.memory_budget != 0 ? most_pages : KVB_NONE - 1;
@@ -137,8 +136,8 @@ Status check_options(const kv_context_options& options) {
            options.compute_mode);
   KV_CHECK(options.reserved == 0, KV_UNSUPPORTED, "the reserved field of the context options is %u, not 0",
            options.reserved);
-  KV_CHECK(options.max_batch_tokens <= kMaxBatch, KV_INVALID_ARGUMENT, "max_batch_tokens is %u, at most %u are possible",
-           options.max_batch_tokens, kMaxBatch);
+  KV_CHECK(options.max_batch_tokens <= kMaxBatch, KV_INVALID_ARGUMENT,
+           "max_batch_tokens is %u, at most %u are possible", options.max_batch_tokens, kMaxBatch);
   KV_CHECK(options.max_sequences <= kMaxSequences, KV_INVALID_ARGUMENT, "max_sequences is %u, at most %u are possible",
            options.max_sequences, kMaxSequences);
   return {};
@@ -189,7 +188,8 @@ Status plan_context(Model& model, const kv_context_options& options, ContextPlan
   plan.max_sequences = options.max_sequences != 0 ? options.max_sequences : kDefaultSequences;
   plan.max_batch_tokens = options.max_batch_tokens;
   if (plan.max_batch_tokens == 0) {
-    plan.max_batch_tokens = static_cast<uint32_t>(std::min<uint64_t>(device.query(KVB_QUERY_BATCH_TOKENS, 512), kMaxBatch));
+    plan.max_batch_tokens =
+        static_cast<uint32_t>(std::min<uint64_t>(device.query(KVB_QUERY_BATCH_TOKENS, 512), kMaxBatch));
   }
   KV_RETURN_IF_ERROR(choose_page_tokens(device, options.page_tokens, &plan.page_tokens));
 
@@ -197,7 +197,8 @@ Status plan_context(Model& model, const kv_context_options& options, ContextPlan
   KV_RETURN_IF_ERROR(choose_cache_type(device, KVB_QUERY_K_TYPES, options.k_type, "keys", &k_type));
   KV_RETURN_IF_ERROR(choose_cache_type(device, KVB_QUERY_V_TYPES, options.v_type, "values", &v_type));
   for (const CacheShape& shape : model.program().cache_groups) {
-    plan.groups.push_back({k_type, v_type, shape.kv_heads, shape.k_dim, shape.v_dim, shape.window, plan.page_tokens, 0});
+    plan.groups.push_back(
+        {k_type, v_type, shape.kv_heads, shape.k_dim, shape.v_dim, shape.window, plan.page_tokens, 0});
   }
 
   const Loss loss = allowed_loss(plan.compute_mode);

@@ -33,9 +33,9 @@ struct ContextPlan {
   uint32_t max_sequences = 0;
   bool poison = false;
 
-  std::vector<uint32_t> weight_types;      // [program.weights]
-  std::vector<kvb_cache_group> groups;     // [program.cache_groups]
-  std::vector<Bucket> buckets;             // smallest first; a trace is compiled for the last one
+  std::vector<uint32_t> weight_types;   // [program.weights]
+  std::vector<kvb_cache_group> groups;  // [program.cache_groups]
+  std::vector<Bucket> buckets;          // smallest first; a trace is compiled for the last one
 
   uint64_t weight_bytes = 0;
   uint64_t cache_bytes = 0;  // for max_tokens

@@ -21,7 +21,8 @@ Status Device::open(std::shared_ptr<Runtime> runtime, const Choice& choice, cons
   device->name_ = backend.name + ":" + std::to_string(choice.device);
   device->variant_ = backend.api->device_variant(handle);
   device->memory_total_ = choice.info.memory_total;
-  device->runtime_->log()(KV_LOG_DEBUG, "device %s opened, variant %s", device->name_.c_str(), device->variant_.c_str());
+  device->runtime_->log()(KV_LOG_DEBUG, "device %s opened, variant %s", device->name_.c_str(),
+                          device->variant_.c_str());
   *out = std::move(device);
   return {};
 }

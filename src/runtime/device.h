@@ -30,7 +30,8 @@ class Device {
   uint64_t query(uint32_t key, uint64_t fallback) const;
 
  private:
-  Device(std::shared_ptr<Runtime> runtime, const kvb_api* api) : runtime_(std::move(runtime)), api_(api), device_(nullptr, api->device_close) {}
+  Device(std::shared_ptr<Runtime> runtime, const kvb_api* api)
+      : runtime_(std::move(runtime)), api_(api), device_(nullptr, api->device_close) {}
 
   std::shared_ptr<Runtime> runtime_;  // keeps the backend's instance alive
   const kvb_api* api_;

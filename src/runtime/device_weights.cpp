@@ -49,8 +49,8 @@ class Loader {
       data = converted_.as<uint8_t>();
     }
     desc.data = data;
-    Status status = backend_call(
-        [&](kv_error* error) { return device_.api().weight_create(device_.handle(), &desc, out, error); });
+    Status status =
+        backend_call([&](kv_error* error) { return device_.api().weight_create(device_.handle(), &desc, out, error); });
     if (status.ok()) return status;
     return Status::error(status.code(), "tensor '%s': %s", info.name.c_str(), status.message());
   }
@@ -96,7 +96,8 @@ Status DeviceWeights::choose_types(const Device& device, const Program& program,
   std::vector<uint32_t> types;
   for (const WeightUse& use : program.weights) {
     const TensorInfo& info = source.info(use.tensor);
-    const uint32_t type = use.vector ? static_cast<uint32_t>(KV_TYPE_F32) : nearest_supported(info.type, supported, loss);
+    const uint32_t type =
+        use.vector ? static_cast<uint32_t>(KV_TYPE_F32) : nearest_supported(info.type, supported, loss);
     KV_CHECK(type != KV_TYPE_DEFAULT, KV_UNSUPPORTED, "tensor '%s' is %s, which %s cannot run or hold without loss",
              info.name.c_str(), type_name(info.type), device.name().c_str());
     types.push_back(type);

@@ -33,8 +33,8 @@ class DeviceWeights {
                      Loss loss, const LoadControl& control, std::shared_ptr<const DeviceWeights>* out);
 
   const Device& device() const { return *device_; }
-  const std::vector<uint32_t>& types() const { return types_; }            // [program.weights]
-  const std::vector<kvb_weight*>& handles() const { return handles_; }     // [program.weights]
+  const std::vector<uint32_t>& types() const { return types_; }         // [program.weights]
+  const std::vector<kvb_weight*>& handles() const { return handles_; }  // [program.weights]
 
  private:
   explicit DeviceWeights(std::shared_ptr<const Device> device) : device_(std::move(device)) {}

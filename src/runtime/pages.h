@@ -17,15 +17,15 @@ class Pages {
   uint32_t page_tokens() const { return page_tokens_; }
   uint32_t count() const { return static_cast<uint32_t>(pages_.size()); }  // on the device
   uint32_t free() const { return static_cast<uint32_t>(free_.size()); }
-  uint32_t shared() const;      // used by more than one sequence
+  uint32_t shared() const;                 // used by more than one sequence
   uint64_t rows() const { return rows_; }  // in use, shared ones counted once
 
   // Pages [count(), new_count) exist now and are free. The only call that can throw (bad_alloc, nothing changed).
   void grow(uint32_t new_count);
 
-  uint32_t take() noexcept;                   // a free page (there must be one), used once, 0 rows
+  uint32_t take() noexcept;  // a free page (there must be one), used once, 0 rows
   void retain(uint32_t page) noexcept;
-  bool release(uint32_t page) noexcept;       // true when nobody uses it any more
+  bool release(uint32_t page) noexcept;  // true when nobody uses it any more
   uint32_t users(uint32_t page) const { return pages_[page].users; }
 
   void set_rows(uint32_t page, uint32_t rows) noexcept;  // rows in use: the most that any user holds

@@ -1,11 +1,33 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/runtime.h"
 
+#include <algorithm>
+#include <string_view>
 #include <utility>
 
 namespace kvasir {
 
-Runtime::Runtime(const kv_runtime_options& options)
+namespace {
+
+// "/a:/b" as a list. Empty elements are skipped, relative ones refused.
+Status split_directories(const char* path, std::vector<std::string>* out) {
+  std::vector<std::string> directories;
+  std::string_view rest = path == nullptr ? "" : path;
+  while (!rest.empty()) {
+    const std::string_view one = rest.substr(0, rest.find(':'));
+    rest.remove_prefix(std::min(rest.size(), one.size() + 1));
+    if (one.empty()) continue;
+    KV_CHECK(one.front() == '/', KV_INVALID_ARGUMENT, "backend_path: '%.*s' is not an absolute directory",
+             static_cast<int>(std::min<size_t>(one.size(), 400)), one.data());
+    directories.emplace_back(one);
+  }
+  *out = std::move(directories);
+  return {};
+}
+
+}  // namespace
+
+Runtime::Runtime(const kv_runtime_options& options, std::vector<std::string> directories)
     : log_{options.log, options.log_user},
       allocator_(options.allocator != nullptr ? *options.allocator : default_allocator()) {
   kvb_host host = {};
@@ -15,6 +37,7 @@ Runtime::Runtime(const kv_runtime_options& options)
   host.parallel_for = options.parallel_for;
   host.parallel_user = options.parallel_user;
   LoaderOptions loader;
+  loader.directories = std::move(directories);
   loader.ignore_environment = (options.flags & KV_RUNTIME_IGNORE_ENVIRONMENT) != 0;
   loader.no_search = (options.flags & KV_RUNTIME_NO_SEARCH) != 0;
   loader.allow_untrusted_paths = (options.flags & KV_RUNTIME_ALLOW_UNTRUSTED) != 0;
@@ -28,7 +51,9 @@ Status Runtime::create(const kv_runtime_options& options, std::shared_ptr<Runtim
     KV_CHECK(options.allocator->alloc != nullptr && options.allocator->release != nullptr, KV_INVALID_ARGUMENT,
              "the allocator needs both alloc and release");
   }
-  std::shared_ptr<Runtime> runtime(new Runtime(options));
+  std::vector<std::string> directories;
+  KV_RETURN_IF_ERROR(split_directories(options.backend_path, &directories));
+  std::shared_ptr<Runtime> runtime(new Runtime(options, std::move(directories)));
   // Only a runtime that the application gets to see reports its end.
   runtime->destroyed_ = options.destroyed;
   runtime->destroyed_user_ = options.destroyed_user;

@@ -5,6 +5,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "base/log.h"
 #include "base/memory.h"
@@ -27,7 +29,7 @@ class Runtime {
   Registry& registry() { return *registry_; }
 
  private:
-  explicit Runtime(const kv_runtime_options& options);
+  Runtime(const kv_runtime_options& options, std::vector<std::string> directories);
 
   Log log_;
   kv_allocator allocator_;

@@ -38,8 +38,8 @@ Status Context::fork(kv_sequence id, uint64_t length, kv_sequence* out) {
   KV_RETURN_IF_ERROR(alive());
   const Sequence* parent = nullptr;
   KV_RETURN_IF_ERROR(std::as_const(*this).find(id, &parent));
-  KV_CHECK(length <= parent->tokens.size(), KV_INVALID_ARGUMENT, "fork at %llu of sequence %llu, which holds %zu tokens",
-           ull{length}, ull{id}, parent->tokens.size());
+  KV_CHECK(length <= parent->tokens.size(), KV_INVALID_ARGUMENT,
+           "fork at %llu of sequence %llu, which holds %zu tokens", ull{length}, ull{id}, parent->tokens.size());
   const size_t pages = (length + plan_.page_tokens - 1) / plan_.page_tokens;
   Sequence child;
   child.tokens.assign(parent->tokens.begin(), parent->tokens.begin() + static_cast<ptrdiff_t>(length));
@@ -104,8 +104,8 @@ Status Context::ensure_free_pages(uint64_t free) {
   KV_CHECK(least <= plan_.max_pages, KV_CONTEXT_FULL, "%llu pages of %u tokens are needed, the memory budget has %llu",
            ull{least}, plan_.page_tokens, ull{plan_.max_pages});
   // Half as much again, so that growth is rare; just what is needed when that is too much for the device.
-  const uint64_t generous = std::min({std::max(least, have + have / 2), plan_.max_pages,
-                                      std::max(least, plan_.max_tokens / plan_.page_tokens + 1)});
+  const uint64_t generous = std::min(
+      {std::max(least, have + have / 2), plan_.max_pages, std::max(least, plan_.max_tokens / plan_.page_tokens + 1)});
   Status status;
   for (const uint64_t count : {generous, least}) {
     const std::vector<uint32_t> counts(plan_.groups.size(), static_cast<uint32_t>(count));

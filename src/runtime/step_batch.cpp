@@ -148,8 +148,8 @@ Status StepRun::submit(uint32_t sequences, float* out) {
   const uint64_t floats = uint64_t{step.output_count} * width_;
   uint64_t ticket = 0;
   KV_RETURN_IF_ERROR(context_.noted(backend_call([&](kv_error* error) {
-    return context_.api().queue_submit(context_.queue_.get(), program, context_.cache_.get(), &step, out, floats, &ticket,
-                                       error);
+    return context_.api().queue_submit(context_.queue_.get(), program, context_.cache_.get(), &step, out, floats,
+                                       &ticket, error);
   })));
   return context_.noted(backend_call([&](kv_error* error) {
     return context_.api().queue_wait(context_.queue_.get(), ticket, KVB_WAIT_FOREVER, error);
@@ -184,10 +184,10 @@ void StepRun::take_rows(const std::vector<Part>& parts, float* out) {
 void StepRun::check_row(Append* append, const float* row, uint64_t position) {
   if (!append->status.ok() || all_finite({row, width_})) return;
   const std::string& where = relay_.first_bad();
-  append->status = Status::error(
-      KV_BAD_LOGITS, "the %s of the token at position %llu hold NaN or infinity%s%s",
-      context_.model_->config().output ? "logits" : "hidden values", ull{position}, where.empty() ? "; a trace tells where it came from" : ", which first appeared in ",
-      where.c_str());
+  append->status =
+      Status::error(KV_BAD_LOGITS, "the %s of the token at position %llu hold NaN or infinity%s%s",
+                    context_.model_->config().output ? "logits" : "hidden values", ull{position},
+                    where.empty() ? "; a trace tells where it came from" : ", which first appeared in ", where.c_str());
   results_[append->input].rows = nullptr;
 }
 

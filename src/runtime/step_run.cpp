@@ -122,8 +122,8 @@ Status StepRun::check_tokens(const Context::Input& input) const {
     const int32_t token = input.tokens[i];
     rows |= token == KV_TOKEN_ROW;
     if (token == KV_TOKEN_ROW) continue;
-    KV_CHECK(program.takes_tokens, KV_INVALID_ARGUMENT, "token %d: the model has no embedding table and takes rows only",
-             token);
+    KV_CHECK(program.takes_tokens, KV_INVALID_ARGUMENT,
+             "token %d: the model has no embedding table and takes rows only", token);
     KV_CHECK(token >= 0 && static_cast<uint32_t>(token) < vocab, KV_INVALID_ARGUMENT,
              "token %d at index %llu is not in [0, %u)", token, ull{i}, vocab);
   }
@@ -152,7 +152,8 @@ void StepRun::finish(Append* append, bool keep) noexcept {
   for (size_t i = append->fresh.size(); i > used; i--) context_.release_page(append->fresh[i - 1]);
 
   const Context::Input& input = inputs_[append->input];
-  for (uint64_t i = 0; i < kept; i++) sequence.tokens.push_back(input.tokens != nullptr ? input.tokens[i] : KV_TOKEN_ROW);
+  for (uint64_t i = 0; i < kept; i++)
+    sequence.tokens.push_back(input.tokens != nullptr ? input.tokens[i] : KV_TOKEN_ROW);
   for (uint64_t index = append->start / page_tokens; index < sequence.pages.size() && kept != 0; index++) {
     context_.recount_rows(index, sequence.pages[index]);
   }

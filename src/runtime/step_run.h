@@ -64,7 +64,7 @@ class StepRun {
   uint64_t pending_rows_ = 0;  // cache rows promised to admitted inputs
   uint64_t total_ = 0;         // admitted tokens
   uint64_t done_ = 0;
-  uint64_t output_rows_ = 0;   // rows kept in context_.output_ so far
+  uint64_t output_rows_ = 0;  // rows kept in context_.output_ so far
 
   // The step block of the current batch.
   std::vector<int32_t> tokens_;

@@ -10,7 +10,8 @@ namespace kvasir {
 
 bool all_finite(std::span<const float> values) {
   uint32_t bad = 0;  // no early exit: the loop vectorises
-  for (const float value : values) bad |= static_cast<uint32_t>((std::bit_cast<uint32_t>(value) & 0x7f800000U) == 0x7f800000U);
+  for (const float value : values)
+    bad |= static_cast<uint32_t>((std::bit_cast<uint32_t>(value) & 0x7f800000U) == 0x7f800000U);
   return bad == 0;
 }
 
@@ -33,7 +34,9 @@ void TraceRelay::relay(const kvb_trace_record& record) {
   kv_trace_record out = {};
   out.struct_size = sizeof out;
   out.layer = op.layer == 0xffff ? UINT32_MAX : op.layer;
-  out.name = record.what == KVB_TRACE_SCORES ? "scores" : record.what == KVB_TRACE_WEIGHTS ? "weights" : program_.names[record.op];
+  out.name = record.what == KVB_TRACE_SCORES    ? "scores"
+             : record.what == KVB_TRACE_WEIGHTS ? "weights"
+                                                : program_.names[record.op];
   out.sequence = token.sequence;
   out.position = token.position;
   out.head = record.head;

@@ -30,7 +30,7 @@ AT(kv_allocator, release, 16);
 
 /* ---- kvasir.h ---- */
 
-SIZE(kv_runtime_options, 64);
+SIZE(kv_runtime_options, 72);
 AT(kv_runtime_options, struct_size, 0);
 AT(kv_runtime_options, flags, 4);
 AT(kv_runtime_options, log, 8);
@@ -40,8 +40,9 @@ AT(kv_runtime_options, parallel_for, 32);
 AT(kv_runtime_options, parallel_user, 40);
 AT(kv_runtime_options, destroyed, 48);
 AT(kv_runtime_options, destroyed_user, 56);
+AT(kv_runtime_options, backend_path, 64);
 
-SIZE(kv_backend_entry, 48);
+SIZE(kv_backend_entry, 56);
 AT(kv_backend_entry, struct_size, 0);
 AT(kv_backend_entry, status, 4);
 AT(kv_backend_entry, name, 8);
@@ -49,7 +50,8 @@ AT(kv_backend_entry, path, 16);
 AT(kv_backend_entry, version, 24);
 AT(kv_backend_entry, reason, 32);
 AT(kv_backend_entry, device_count, 40);
-AT(kv_backend_entry, reserved, 44);
+AT(kv_backend_entry, kind, 44);
+AT(kv_backend_entry, origin, 48);
 
 SIZE(kv_device_info, 40);
 AT(kv_device_info, struct_size, 0);
@@ -164,7 +166,7 @@ AT(kv_memory_plan, scratch_bytes, 24);
 AT(kv_memory_plan, bytes_per_token, 32);
 AT(kv_memory_plan, max_tokens, 40);
 
-SIZE(kv_context_info, 136);
+SIZE(kv_context_info, 152);
 AT(kv_context_info, struct_size, 0);
 AT(kv_context_info, page_tokens, 4);
 AT(kv_context_info, backend, 8);
@@ -182,11 +184,13 @@ AT(kv_context_info, sequences, 76);
 AT(kv_context_info, row_width, 80);
 AT(kv_context_info, threads, 84);
 AT(kv_context_info, cache_bytes, 88);
-AT(kv_context_info, tokens_computed, 96);
-AT(kv_context_info, projections, 104);
-AT(kv_context_info, projections_avoided, 112);
-AT(kv_context_info, pages_used, 120);
-AT(kv_context_info, pages_shared, 128);
+AT(kv_context_info, weight_bytes, 96);
+AT(kv_context_info, scratch_bytes, 104);
+AT(kv_context_info, tokens_computed, 112);
+AT(kv_context_info, projections, 120);
+AT(kv_context_info, projections_avoided, 128);
+AT(kv_context_info, pages_used, 136);
+AT(kv_context_info, pages_shared, 144);
 
 SIZE(kv_step_options, 72);
 AT(kv_step_options, struct_size, 0);

@@ -106,7 +106,8 @@ TEST_F(BadInput, StructsOfAnySize) {
   const ContextPtr c = context();
   const int32_t token = 1;
   kv_step_result result = {};
-  FAILS(KV_INVALID_ARGUMENT, "kv_step_result: struct_size is 0", kv_prefill(c.get(), 0, &token, 1, nullptr, &result, &e));
+  FAILS(KV_INVALID_ARGUMENT, "kv_step_result: struct_size is 0",
+        kv_prefill(c.get(), 0, &token, 1, nullptr, &result, &e));
   EXPECT_EQ(length_of(c.get(), 0), 0U);
 }
 
@@ -276,8 +277,9 @@ TEST_F(BadInput, Builders) {
   FAILS(KV_INVALID_ARGUMENT, "token_embd.weight",
         kv_model_builder_add(builder.get(), "token_embd.weight", KV_TYPE_F32, 64, 32, data.data(), 12, &e));
   OK(kv_model_builder_add(builder.get(), "token_embd.weight", KV_TYPE_F32, 64, 32, data.data(), data.size() * 4, &e));
-  FAILS(KV_INVALID_ARGUMENT, "token_embd.weight",
-        kv_model_builder_add(builder.get(), "token_embd.weight", KV_TYPE_F32, 64, 32, data.data(), data.size() * 4, &e));
+  FAILS(
+      KV_INVALID_ARGUMENT, "token_embd.weight",
+      kv_model_builder_add(builder.get(), "token_embd.weight", KV_TYPE_F32, 64, 32, data.data(), data.size() * 4, &e));
   FAILS(KV_NOT_FOUND, "is missing", kv_model_builder_finish(builder.get(), &m, &e));
   EXPECT_EQ(m, nullptr);
 }
@@ -290,7 +292,8 @@ TEST_F(BadInput, LogitsThatAreNotNumbers) {
   const int32_t token = 1;
   FAILS(KV_BAD_LOGITS, "position 0", kv_prefill(c.get(), 0, &token, 1, nullptr, nullptr, &e));
   EXPECT_EQ(length_of(c.get(), 0), 0U);
-  OK(kv_context_set_trace(c.get(), [](void*, const kv_trace_record*) {}, nullptr, &e));
+  OK(kv_context_set_trace(
+      c.get(), [](void*, const kv_trace_record*) {}, nullptr, &e));
   FAILS(KV_BAD_LOGITS, "first appeared in LINEAR logits", kv_prefill(c.get(), 0, &token, 1, nullptr, nullptr, &e));
 }
 

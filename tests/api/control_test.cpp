@@ -127,7 +127,8 @@ TEST_P(Control, AllRowsComeInOrderAndEqualSteps) {
   OK(kv_prefill(c.get(), 0, tokens.data(), tokens.size(), &o, nullptr, &e));
   ASSERT_EQ(all.rows.size(), tokens.size());
   const ContextPtr steps = context();
-  for (size_t i = 0; i < tokens.size(); i++) EXPECT_TRUE(same_bits(decode(steps.get(), 0, tokens[i]), all.rows[i])) << i;
+  for (size_t i = 0; i < tokens.size(); i++)
+    EXPECT_TRUE(same_bits(decode(steps.get(), 0, tokens[i]), all.rows[i])) << i;
 }
 
 TEST_P(Control, RowsIntoTheCallersMemory) {

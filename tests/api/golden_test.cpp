@@ -111,7 +111,8 @@ TEST_P(Golden, ThreeTokensScaledCachedEqualsRecomputed) {
 }
 
 TEST_P(Golden, FourTokens) {
-  const ModelPtr model = attention_model(runtime_.get(), 4, 0.5F, {{diagonal(4, 0.5F), diagonal(4, 1), diagonal(4, 1)}});
+  const ModelPtr model =
+      attention_model(runtime_.get(), 4, 0.5F, {{diagonal(4, 0.5F), diagonal(4, 1), diagonal(4, 1)}});
   const ContextPtr c = context(model.get());
   const std::vector<float> x = {1, .5F, .2F, .8F, .3F, 1, .6F, .1F, .7F, .4F, 1, .3F, .5F, .9F, .3F, .6F};
   append(c.get(), KV_DEFAULT_SEQUENCE, x.data(), 3);
@@ -130,7 +131,8 @@ TEST_P(Golden, FourTokens) {
 }
 
 TEST_P(Golden, ProjectionsAvoided) {
-  const ModelPtr model = attention_model(runtime_.get(), 4, 0.5F, {{diagonal(4, 0.5F), diagonal(4, 1), diagonal(4, 1)}});
+  const ModelPtr model =
+      attention_model(runtime_.get(), 4, 0.5F, {{diagonal(4, 0.5F), diagonal(4, 1), diagonal(4, 1)}});
   const ContextPtr c = context(model.get());
   const std::vector<float> rows(4 * 1000, 0.25F);
   Error e;
@@ -147,8 +149,7 @@ TEST_P(Golden, ProjectionsAvoided) {
 
 TEST_P(Golden, TwoLayers) {
   const Matrix k2 = {{0, 1}, {1, 0}}, v2 = {{1, 1}, {0, 1}};
-  const ModelPtr model =
-      attention_model(runtime_.get(), 2, 1.0F, {{kIdentity2, kK1, kV1}, {kIdentity2, k2, v2}});
+  const ModelPtr model = attention_model(runtime_.get(), 2, 1.0F, {{kIdentity2, kK1, kV1}, {kIdentity2, k2, v2}});
   const ContextPtr c = context(model.get());
   Tracer tracer;
   Error e;

@@ -62,9 +62,9 @@ TEST_P(Models, MatchTheOracle) {
   const Deviation deviation = compare(got, want);
   const double bound = logits_bound(c.compute, c.k_type);
   RecordProperty("deviation", std::to_string(deviation.relative_rms));
-  std::printf("%-32s %-4s %-7s %-5s rms %.2e of the spread (bound %.0e), max %.2e\n", c.model.c_str(), c.backend.c_str(),
-              kv_type_name(c.k_type), c.compute == KV_COMPUTE_FAST ? "fast" : "exact", deviation.relative_rms, bound,
-              deviation.max);
+  std::printf("%-32s %-4s %-7s %-5s rms %.2e of the spread (bound %.0e), max %.2e\n", c.model.c_str(),
+              c.backend.c_str(), kv_type_name(c.k_type), c.compute == KV_COMPUTE_FAST ? "fast" : "exact",
+              deviation.relative_rms, bound, deviation.max);
   EXPECT_LT(deviation.relative_rms, bound);
   if (c.compute == KV_COMPUTE_EXACT && c.k_type == KV_TYPE_F32) {
     const auto top = [](const float* row) { return std::max_element(row, row + 512) - row; };
@@ -73,13 +73,33 @@ TEST_P(Models, MatchTheOracle) {
 }
 
 std::vector<Case> cases() {
-  const std::vector<std::string> models = {
-      "stories260K-f32", "stories260K-f16", "stories260K-bf16", "stories260K-q8_0", "stories260K-q4_0", "stories260K-q4_1",
-      "stories260K-q5_1", "stories260K-iq4_nl", "stories260K-q4_k_s", "tiny-llama-gqa-f32", "tiny-llama-gqa-d256-f32",
-      "tiny-llama-gqa-d256-f16", "tiny-llama-gqa-d256-q8_0", "tiny-llama-gqa-d256-q4_0", "tiny-llama-gqa-d256-q4_1",
-      "tiny-llama-gqa-d256-q5_0", "tiny-llama-gqa-d256-q2_k", "tiny-llama-gqa-d256-q3_k_s", "tiny-llama-gqa-d256-q4_k_m",
-      "tiny-llama-gqa-d256-q5_k_s", "tiny-llama-gqa-d256-q6_k", "tiny-llama-gqa-d256-iq4_nl", "tiny-llama-gqa-d256-iq4_xs",
-      "tiny-llama-rope-linear-f32", "tiny-llama-rope-llama3-f32", "tiny-qwen2-f32", "tiny-qwen3-f32"};
+  const std::vector<std::string> models = {"stories260K-f32",
+                                           "stories260K-f16",
+                                           "stories260K-bf16",
+                                           "stories260K-q8_0",
+                                           "stories260K-q4_0",
+                                           "stories260K-q4_1",
+                                           "stories260K-q5_1",
+                                           "stories260K-iq4_nl",
+                                           "stories260K-q4_k_s",
+                                           "tiny-llama-gqa-f32",
+                                           "tiny-llama-gqa-d256-f32",
+                                           "tiny-llama-gqa-d256-f16",
+                                           "tiny-llama-gqa-d256-q8_0",
+                                           "tiny-llama-gqa-d256-q4_0",
+                                           "tiny-llama-gqa-d256-q4_1",
+                                           "tiny-llama-gqa-d256-q5_0",
+                                           "tiny-llama-gqa-d256-q2_k",
+                                           "tiny-llama-gqa-d256-q3_k_s",
+                                           "tiny-llama-gqa-d256-q4_k_m",
+                                           "tiny-llama-gqa-d256-q5_k_s",
+                                           "tiny-llama-gqa-d256-q6_k",
+                                           "tiny-llama-gqa-d256-iq4_nl",
+                                           "tiny-llama-gqa-d256-iq4_xs",
+                                           "tiny-llama-rope-linear-f32",
+                                           "tiny-llama-rope-llama3-f32",
+                                           "tiny-qwen2-f32",
+                                           "tiny-qwen3-f32"};
   std::vector<Case> all;
   for (const std::string& model : models) {
     for (const std::string& backend : backends()) {

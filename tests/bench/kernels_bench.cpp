@@ -5,9 +5,11 @@
 // as a share of the peak (of a loop of the arithmetic instructions alone, same types).
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <memory>
 #include <random>
 #include <string>
@@ -28,7 +30,9 @@ struct Free {
 };
 using Block = std::unique_ptr<char, Free>;
 
-Block allocate(size_t bytes) { return Block(static_cast<char*>(std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096))); }
+Block allocate(size_t bytes) {
+  return Block(static_cast<char*>(std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096)));
+}
 
 // One block of weights for all benchmarks: the speed does not depend on the codes, as long as the scales are numbers.
 char* weights() {
@@ -80,13 +84,18 @@ void product(benchmark::State& state, const Case& c) {
   std::vector<float> x(size_t{c.tokens} * c.width), y(size_t{c.tokens} * c.rows);
   std::minstd_rand random(1);
   for (float& v : x) v = static_cast<float>(random() % 2001) / 1000.0f - 1.0f;
-  if (operand == OperandType::kF32) std::memcpy(rows.get(), x.data(), x.size() * sizeof(float));
-  else c.kernels->prepare(operand, x.data(), c.width, c.tokens, c.width, rows.get(), stride);
+  if (operand == OperandType::kF32)
+    std::memcpy(rows.get(), x.data(), x.size() * sizeof(float));
+  else
+    c.kernels->prepare(operand, x.data(), c.width, c.tokens, c.width, rows.get(), stride);
 
   size_t copy = 0;
   for (auto _ : state) {
-    const LinearArgs args = {c.type,   operand,  weights() + copy * bytes, c.width, 0,       c.rows, rows.get(), stride,
-                             c.tokens, y.data(), c.rows,                   nullptr, nullptr, 0};
+    const LinearArgs args = {c.type,     operand, weights() + copy * bytes,
+                             c.width,    0,       c.rows,
+                             rows.get(), stride,  c.tokens,
+                             y.data(),   c.rows,  nullptr,
+                             nullptr,    0};
     c.kernels->linear(args, 0, linear_groups(0, c.rows));
     copy = copy + 1 < copies ? copy + 1 : 0;
     benchmark::ClobberMemory();

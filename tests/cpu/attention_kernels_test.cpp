@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The attention and cache kernels alone: the same bits in scalar code, AVX2 and (emulated) AVX-512, right values against
-// double arithmetic, and nothing of the cells outside a span in any result.
+// The attention and cache kernels alone: the same bits in scalar code, AVX2 and (emulated) AVX-512, right values
+// against double arithmetic, and nothing of the cells outside a span in any result.
 #include "simd/attention.h"
 
 #include <gtest/gtest.h>
@@ -59,11 +59,14 @@ float widened(const SideLayout& side, const EncodedHead& head, uint32_t d) {
 // One head's keys or values of a page: rows [first, end) hold random numbers, all other cells NaN.
 struct Cells {
   Cells(const SideLayout& layout, bool values, uint32_t first, uint32_t end, uint32_t seed)
-      : side(layout), memory(layout.bytes + kPageSlack, std::byte{0xff}), rows(size_t{layout.page_tokens} * layout.dim) {
+      : side(layout),
+        memory(layout.bytes + kPageSlack, std::byte{0xff}),
+        rows(size_t{layout.page_tokens} * layout.dim) {
     const std::vector<float> x = random_floats(size_t{end} * side.dim, seed);
     for (uint32_t row = first; row < end; row++) {
       EncodedHead head;
-      scalar::kAttentionKernels.encode(side.type, &x[size_t{row} * side.dim], side.dim, side.padded, head.codes, head.scales);
+      scalar::kAttentionKernels.encode(side.type, &x[size_t{row} * side.dim], side.dim, side.padded, head.codes,
+                                       head.scales);
       values ? store_value(side, memory.data(), row, head) : store_key(side, memory.data(), row, head);
       for (uint32_t d = 0; d < side.dim; d++) rows[size_t{row} * side.dim + d] = widened(side, head, d);
     }
@@ -82,7 +85,8 @@ void for_layouts(bool values, const Check& check) {
         SCOPED_TRACE("type " + std::to_string(static_cast<int>(type)) + ", dim " + std::to_string(dim) + ", page " +
                      std::to_string(page));
         const uint32_t first = page / 3, end = page - page / 4;
-        check(Cells(side_layout(type, page, dim, values), values, first, end, dim * page), CacheSpan{nullptr, first, end - first});
+        check(Cells(side_layout(type, page, dim, values), values, first, end, dim * page),
+              CacheSpan{nullptr, first, end - first});
       }
     }
   }
@@ -150,7 +154,8 @@ TEST(AttentionKernels, ValuesCanBeCutAnywhere) {
     const AttentionKernels& table = *tables()[tables().size() > 2 ? 1 : 0];
     table.values(cells.side, span, weights.data(), 3, whole.data(), padded);
     table.values(cells.side, {span.data, span.first_row, cut}, weights.data(), 3, parts.data(), padded);
-    table.values(cells.side, {span.data, span.first_row + cut, span.count - cut}, weights.data() + cut, 3, parts.data(), padded);
+    table.values(cells.side, {span.data, span.first_row + cut, span.count - cut}, weights.data() + cut, 3, parts.data(),
+                 padded);
     for (uint32_t r = 0; r < 3; r++)
       ASSERT_EQ(std::memcmp(&whole[size_t{r} * padded], &parts[size_t{r} * padded], cells.side.dim * 4), 0);
   });
@@ -159,7 +164,8 @@ TEST(AttentionKernels, ValuesCanBeCutAnywhere) {
 TEST(AttentionKernels, SoftmaxLeavesOutWhatIsNotSeen) {
   const FloatState state;
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  for (const auto& [lo, hi] : std::vector<std::pair<uint32_t, uint32_t>>{{0, 1}, {0, 256}, {3, 17}, {15, 16}, {200, 255}}) {
+  for (const auto& [lo, hi] :
+       std::vector<std::pair<uint32_t, uint32_t>>{{0, 1}, {0, 256}, {3, 17}, {15, 16}, {200, 255}}) {
     std::vector<float> scores(kScoreStride, nan);
     const std::vector<float> x = random_floats(kScoreStride, hi);
     std::copy(x.begin() + lo, x.begin() + hi, scores.begin() + lo);

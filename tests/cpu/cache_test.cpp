@@ -15,8 +15,10 @@ constexpr uint32_t kCacheTypes[] = {KV_TYPE_F32, KV_TYPE_F16, KV_TYPE_BF16, KV_T
 // A program that only stores: rows of embeddings become keys and values of layer 0.
 struct StoreRig {
   StoreRig(const char* backend, uint32_t type, uint32_t heads, uint32_t dim, uint32_t page_tokens)
-      : device(query_of(backend), host), queue(device.queue()),
-        spec(one_group(1, {type, type, heads, dim, dim, 0, page_tokens, 0})), width(heads * dim) {
+      : device(query_of(backend), host),
+        queue(device.queue()),
+        spec(one_group(1, {type, type, heads, dim, dim, 0, page_tokens, 0})),
+        width(heads * dim) {
     ProgramBuilder builder(Limits{64, 1, 1, 64});
     const uint32_t x = builder.tokens(width);
     builder.op(KVB_OP_EMBED, {}, {x});
@@ -39,8 +41,9 @@ struct StoreRig {
   std::vector<unsigned char> read(uint32_t what, uint32_t format, uint32_t page, uint32_t first, uint32_t count) {
     kv_error error{};
     const kvb_cache_group& group = spec.groups[0];
-    const uint64_t bytes = format == KVB_FORMAT_F32 ? uint64_t{width} * 4 * count
-                                                    : sdk::padded_bytes(group.k_type, group.k_dim) * group.kv_heads * count;
+    const uint64_t bytes = format == KVB_FORMAT_F32
+                               ? uint64_t{width} * 4 * count
+                               : sdk::padded_bytes(group.k_type, group.k_dim) * group.kv_heads * count;
     std::vector<unsigned char> data(bytes);
     const kvb_cache_rows rows{sizeof rows, 0, what, format, page, first, count, 0};
     expect_ok(device.api->cache_read_rows(queue.get(), cache.get(), &rows, data.data(), bytes, &error), error, "read");
@@ -63,7 +66,8 @@ TEST(Cache, StoresTheBytesOfTheReference) {
   for (const uint32_t type : kCacheTypes) {
     for (const uint32_t dim : {1u, 8u, 20u, 33u, 64u, 80u}) {
       for (const uint32_t page_tokens : {1u, 4u, 20u, 64u}) {
-        SCOPED_TRACE(std::string(sdk::type_name(type)) + ", " + std::to_string(dim) + ", pages of " + std::to_string(page_tokens));
+        SCOPED_TRACE(std::string(sdk::type_name(type)) + ", " + std::to_string(dim) + ", pages of " +
+                     std::to_string(page_tokens));
         std::vector<float> rows = RandomWeights(dim).vector(30 * 2 * dim, 0, 1);
         rows[0] = 0, rows[1] = -0.0f, rows[rows.size() / 2] = inf, rows.back() = -70000;
         StoreRig cpu("cpu", type, 2, dim, page_tokens), ref("ref", type, 2, dim, page_tokens);
@@ -73,7 +77,8 @@ TEST(Cache, StoresTheBytesOfTheReference) {
         for (uint32_t i = 0; i < used; i++) {
           const uint32_t count = std::min(page_tokens, 30 - i * page_tokens), page = StoreRig::kPages - 1 - i;
           for (const uint32_t what : {KVB_ROWS_K, KVB_ROWS_V}) {
-            EXPECT_EQ(cpu.read(what, KVB_FORMAT_STORED, page, 0, count), ref.read(what, KVB_FORMAT_STORED, page, 0, count));
+            EXPECT_EQ(cpu.read(what, KVB_FORMAT_STORED, page, 0, count),
+                      ref.read(what, KVB_FORMAT_STORED, page, 0, count));
             // The NaN of a broken block of q8_0 may differ in its payload.
             if (type == KV_TYPE_Q8_0) continue;
             EXPECT_EQ(cpu.read(what, KVB_FORMAT_F32, page, 0, count), ref.read(what, KVB_FORMAT_F32, page, 0, count));
@@ -94,7 +99,9 @@ TEST(Cache, WrittenRowsAreReadBack) {
         kv_error error{};
         const std::vector<unsigned char> data = from.read(what, KVB_FORMAT_STORED, page, 0, count);
         const kvb_cache_rows rows{sizeof rows, 0, what, KVB_FORMAT_STORED, 7, 0, count, 0};
-        ASSERT_EQ(to.device.api->cache_write_rows(to.queue.get(), to.cache.get(), &rows, data.data(), data.size(), &error), KV_OK)
+        ASSERT_EQ(
+            to.device.api->cache_write_rows(to.queue.get(), to.cache.get(), &rows, data.data(), data.size(), &error),
+            KV_OK)
             << error.message;
         EXPECT_EQ(to.read(what, KVB_FORMAT_STORED, 7, 0, count), data);
       }
@@ -113,7 +120,8 @@ TEST(Cache, CopiedRowsAndOnlyThose) {
     ASSERT_EQ(rig.device.api->cache_copy_rows(rig.queue.get(), rig.cache.get(), 0, from, to, 5, 20, &error), KV_OK);
     for (const uint32_t what : {KVB_ROWS_K, KVB_ROWS_V}) {
       EXPECT_EQ(rig.read(what, KVB_FORMAT_STORED, to, 5, 20), rig.read(what, KVB_FORMAT_STORED, from, 5, 20));
-      const auto head = rig.read(what, KVB_FORMAT_STORED, to, 0, 5), tail = rig.read(what, KVB_FORMAT_STORED, to, 25, 15);
+      const auto head = rig.read(what, KVB_FORMAT_STORED, to, 0, 5),
+                 tail = rig.read(what, KVB_FORMAT_STORED, to, 25, 15);
       EXPECT_TRUE(std::equal(head.begin(), head.end(), poisoned.begin()));
       EXPECT_TRUE(std::equal(tail.begin(), tail.end(), poisoned.begin()));
     }

@@ -58,7 +58,9 @@ TEST(Crew, ManyShortJobs) {
   Crew crew(4, {});
   std::atomic<uint64_t> sum{0};
   for (uint32_t job = 0; job < 3000; job++) {
-    crew.run(job % 9, [](void* arg, uint32_t chunk, uint32_t) { *static_cast<std::atomic<uint64_t>*>(arg) += chunk + 1; }, &sum);
+    crew.run(
+        job % 9, [](void* arg, uint32_t chunk, uint32_t) { *static_cast<std::atomic<uint64_t>*>(arg) += chunk + 1; },
+        &sum);
   }
   uint64_t want = 0;
   for (uint32_t job = 0; job < 3000; job++) want += uint64_t{job % 9} * (job % 9 + 1) / 2;
@@ -77,12 +79,13 @@ TEST(Crew, WakesUpFromSleep) {
 TEST(Crew, CallerWaitsForASlowMember) {
   Crew crew(2, {});
   std::atomic<uint32_t> done{0};
-  crew.run(2,
-           [](void* arg, uint32_t, uint32_t) {
-             std::this_thread::sleep_for(std::chrono::milliseconds(20));
-             ++*static_cast<std::atomic<uint32_t>*>(arg);
-           },
-           &done);
+  crew.run(
+      2,
+      [](void* arg, uint32_t, uint32_t) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        ++*static_cast<std::atomic<uint32_t>*>(arg);
+      },
+      &done);
   EXPECT_EQ(done, 2u);
 }
 

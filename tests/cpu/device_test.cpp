@@ -3,7 +3,6 @@
 // The device: what it says of itself, forced variants, weights, refused programs.
 #include <gtest/gtest.h>
 
-
 #include "random_model.h"
 
 namespace kvasir::testing {
@@ -63,10 +62,12 @@ TEST_F(DeviceTest, VariantsCanBeForced) {
 
 TEST_F(DeviceTest, WeightMemoryIsExact) {
   RandomWeights random(3);
-  for (const uint32_t type : {KV_TYPE_F32, KV_TYPE_F16, KV_TYPE_BF16, KV_TYPE_Q8_0, KV_TYPE_Q4_0, KV_TYPE_Q4_K, KV_TYPE_Q6_K}) {
+  for (const uint32_t type :
+       {KV_TYPE_F32, KV_TYPE_F16, KV_TYPE_BF16, KV_TYPE_Q8_0, KV_TYPE_Q4_0, KV_TYPE_Q4_K, KV_TYPE_Q6_K}) {
     for (const uint32_t rows : {1u, 3u, 16u, 33u}) {
       const Tensor tensor = random.matrix(type, rows, 256);
-      const kvb_weight_desc desc{sizeof desc, type, 1, rows, 256, 0, tensor.bytes.data(), tensor.bytes.size(), nullptr, nullptr};
+      const kvb_weight_desc desc{sizeof desc,         type,    1,      rows, 256, 0, tensor.bytes.data(),
+                                 tensor.bytes.size(), nullptr, nullptr};
       kvb_memory memory{sizeof memory, 0, 0, 0};
       ASSERT_EQ(api().weight_memory(device.get(), &desc, &memory, &error), KV_OK) << error.message;
       kvb_weight* weight = nullptr;

@@ -10,7 +10,8 @@ namespace kvasir::testing {
 namespace {
 
 // Everything a session creates, with statuses instead of exceptions; destroys what it has created.
-kv_status session(const TestDevice& device, const ProgramBuilder& builder, const CacheSpec& spec, const ModelShape& shape) {
+kv_status session(const TestDevice& device, const ProgramBuilder& builder, const CacheSpec& spec,
+                  const ModelShape& shape) {
   const kvb_api& api = *device.api;
   kv_error error{};
   std::vector<kvb_weight*> weights;
@@ -28,7 +29,9 @@ kv_status session(const TestDevice& device, const ProgramBuilder& builder, const
     const kvb_program_desc desc = builder.desc();
     const kvb_cache_desc cache_desc = spec.desc();
     const auto count = static_cast<uint32_t>(weights.size());
-    if (const kv_status s = api.program_compile(device.get(), &desc, &cache_desc, weights.data(), count, &program, &error); s != KV_OK)
+    if (const kv_status s =
+            api.program_compile(device.get(), &desc, &cache_desc, weights.data(), count, &program, &error);
+        s != KV_OK)
       return s;
     if (const kv_status s = api.queue_create(device.get(), nullptr, &queue, &error); s != KV_OK) return s;
     if (const kv_status s = api.cache_create(device.get(), &cache_desc, &cache, &error); s != KV_OK) return s;
@@ -40,7 +43,9 @@ kv_status session(const TestDevice& device, const ProgramBuilder& builder, const
     const kvb_step step = data.view();
     std::vector<float> out(shape.vocab);
     uint64_t ticket = 0;
-    if (const kv_status s = api.queue_submit(queue, program, cache, &step, out.data(), out.size(), &ticket, &error); s != KV_OK) return s;
+    if (const kv_status s = api.queue_submit(queue, program, cache, &step, out.data(), out.size(), &ticket, &error);
+        s != KV_OK)
+      return s;
     return api.queue_wait(queue, ticket, KVB_WAIT_FOREVER, &error);
   }();
   api.cache_destroy(cache);
@@ -99,11 +104,13 @@ TEST(Memory, ProgramMemoryIsExact) {
       const kvb_cache_desc cache = rig.spec().desc();
       kvb_memory memory{sizeof memory, 0, 0, 0};
       kv_error error{};
-      ASSERT_EQ(rig.device().api->program_memory(rig.device().get(), &desc, &cache, &memory, &error), KV_OK) << error.message;
+      ASSERT_EQ(rig.device().api->program_memory(rig.device().get(), &desc, &cache, &memory, &error), KV_OK)
+          << error.message;
       uint64_t weights = 0;
       for (const Tensor& tensor : builder.weights) {
-        const kvb_weight_desc weight{sizeof weight, tensor.type,         tensor.depth,        tensor.rows, tensor.width,
-                                     0,             tensor.bytes.data(), tensor.bytes.size(), nullptr,     nullptr};
+        const kvb_weight_desc weight{sizeof weight, tensor.type, tensor.depth,        tensor.rows,
+                                     tensor.width,  0,           tensor.bytes.data(), tensor.bytes.size(),
+                                     nullptr,       nullptr};
         kvb_memory one{sizeof one, 0, 0, 0};
         ASSERT_EQ(rig.device().api->weight_memory(rig.device().get(), &weight, &one, &error), KV_OK);
         weights += one.device_bytes;

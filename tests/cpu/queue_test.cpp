@@ -24,7 +24,9 @@ TEST(Queue, TicketsRiseAndAreWaitedForOnce) {
     StepData data;
     rig.fill(data, {{0, {1}}});
     const kvb_step step = data.view();
-    ASSERT_EQ(api.queue_submit(rig.queue(), rig.program().get(), rig.cache(), &step, out.data(), out.size(), &ticket, &error), KV_OK);
+    ASSERT_EQ(
+        api.queue_submit(rig.queue(), rig.program().get(), rig.cache(), &step, out.data(), out.size(), &ticket, &error),
+        KV_OK);
   }
   EXPECT_LT(tickets[0], tickets[1]);
   EXPECT_EQ(api.queue_wait(rig.queue(), tickets[1], 0, &error), KV_OK);
@@ -46,7 +48,8 @@ TEST(Queue, BadStepsAreRefusedAndChangeNothing) {
   const auto status = [&](auto change) {
     kvb_step step = data.view();
     change(step);
-    return api.queue_submit(rig.queue(), rig.program().get(), rig.cache(), &step, out.data(), out.size(), &ticket, &error);
+    return api.queue_submit(rig.queue(), rig.program().get(), rig.cache(), &step, out.data(), out.size(), &ticket,
+                            &error);
   };
   const uint32_t wrong_positions[] = {0, 2, 3};
   const int32_t wrong_tokens[] = {1, 2, 40};
@@ -57,9 +60,11 @@ TEST(Queue, BadStepsAreRefusedAndChangeNothing) {
   EXPECT_EQ(status([](kvb_step& step) { step.reserved_parents = &step; }), KV_UNSUPPORTED);
   EXPECT_EQ(status([](kvb_step& step) { step.struct_size = 1; }), KV_INVALID_ARGUMENT);
   kvb_step step = data.view();
-  EXPECT_EQ(api.queue_submit(rig.queue(), rig.program().get(), rig.cache(), &step, out.data(), 3, &ticket, &error), KV_BUFFER_TOO_SMALL);
-  EXPECT_EQ(api.queue_submit(rig.queue(), rig.program().get(), other.cache(), &step, out.data(), out.size(), &ticket, &error),
-            KV_INVALID_ARGUMENT);
+  EXPECT_EQ(api.queue_submit(rig.queue(), rig.program().get(), rig.cache(), &step, out.data(), 3, &ticket, &error),
+            KV_BUFFER_TOO_SMALL);
+  EXPECT_EQ(
+      api.queue_submit(rig.queue(), rig.program().get(), other.cache(), &step, out.data(), out.size(), &ticket, &error),
+      KV_INVALID_ARGUMENT);
   EXPECT_EQ(ticket, 99u);
   EXPECT_EQ(out, std::vector<float>(shape.vocab, 5.0f));
 }
@@ -99,7 +104,9 @@ TEST(Queue, StopAtEveryStage) {
     step.stop = &at.stop;
     uint64_t ticket = 0;
     out.assign(shape.vocab, -1.0f);
-    EXPECT_EQ(device.api->queue_submit(queue.get(), program.get(), cache.get(), &step, out.data(), out.size(), &ticket, &error), KV_OK);
+    EXPECT_EQ(device.api->queue_submit(queue.get(), program.get(), cache.get(), &step, out.data(), out.size(), &ticket,
+                                       &error),
+              KV_OK);
     return device.api->queue_wait(queue.get(), ticket, KVB_WAIT_FOREVER, &error);
   };
   at.stages_left = -1;
@@ -162,7 +169,9 @@ TEST(Queue, AStopTakenBackStillStops) {
   uint64_t ticket = 0;
   std::vector<float> out(shape.vocab);
   blink.stages_left = 3;
-  ASSERT_EQ(device.api->queue_submit(queue.get(), program.get(), cache.get(), &step, out.data(), out.size(), &ticket, &error), KV_OK);
+  ASSERT_EQ(
+      device.api->queue_submit(queue.get(), program.get(), cache.get(), &step, out.data(), out.size(), &ticket, &error),
+      KV_OK);
   EXPECT_EQ(device.api->queue_wait(queue.get(), ticket, KVB_WAIT_FOREVER, &error), KV_CANCELLED);
 }
 
@@ -177,7 +186,8 @@ TEST(Queue, StopBeforeTheStart) {
   step.stop = &stop;
   uint64_t ticket = 0;
   std::vector<float> out(shape.vocab, 3.0f);
-  ASSERT_EQ(rig.device().api->queue_submit(rig.queue(), rig.program().get(), rig.cache(), &step, out.data(), out.size(), &ticket, &error),
+  ASSERT_EQ(rig.device().api->queue_submit(rig.queue(), rig.program().get(), rig.cache(), &step, out.data(), out.size(),
+                                           &ticket, &error),
             KV_OK);
   EXPECT_EQ(rig.device().api->queue_wait(rig.queue(), ticket, 0, &error), KV_CANCELLED);
   EXPECT_EQ(out, std::vector<float>(shape.vocab, 3.0f));
@@ -214,7 +224,8 @@ TEST(Queue, TracesWhatTheReferenceTraces) {
     ASSERT_TRUE(traced[0].records.contains(key)) << key[0] << ", op " << key[1];
     const std::vector<float>& got = traced[0].records.at(key);
     ASSERT_EQ(got.size(), want.size());
-    for (size_t i = 0; i < want.size(); i++) ASSERT_NEAR(got[i], want[i], 2e-4) << "what " << key[0] << ", op " << key[1];
+    for (size_t i = 0; i < want.size(); i++)
+      ASSERT_NEAR(got[i], want[i], 2e-4) << "what " << key[0] << ", op " << key[1];
   }
   shape.traced = false;
   Rig untraced(shape);
@@ -242,8 +253,8 @@ TEST(Queue, AChildProcessIsToldAndDoesNotHang) {
     std::vector<float> out(shape.vocab);
     uint64_t ticket = 0;
     kv_error error{};
-    const kv_status status =
-        rig.device().api->queue_submit(rig.queue(), rig.program().get(), rig.cache(), &step, out.data(), out.size(), &ticket, &error);
+    const kv_status status = rig.device().api->queue_submit(rig.queue(), rig.program().get(), rig.cache(), &step,
+                                                            out.data(), out.size(), &ticket, &error);
     const Owned<kvb_queue> fresh = rig.device().queue();  // its own queue works
     rig.device().api->queue_destroy(rig.queue());
     _exit(status == KV_DEVICE_LOST && error.message[0] != 0 && fresh ? 0 : 1);

@@ -28,7 +28,8 @@ inline kvb_query_fn query_of(const char* name) {
   return std::strcmp(name, "ref") == 0 ? kv_backend_query_v0_ref : kv_backend_query_v0_cpu;
 #else
   const kvb_query_fn query = find_plugin(name);
-  if (query == nullptr) throw std::runtime_error(std::string("no plugin ") + name + " in the folder KVASIR_TEST_PLUGINS");
+  if (query == nullptr)
+    throw std::runtime_error(std::string("no plugin ") + name + " in the folder KVASIR_TEST_PLUGINS");
   return query;
 #endif
 }
@@ -43,13 +44,14 @@ struct ModelShape {
   uint32_t weight_type = KV_TYPE_F32;
   uint32_t compute_mode = KV_COMPUTE_EXACT;
   bool traced = false;
+  bool shared_scratch = false;
   uint32_t seed = 1;
   Limits limits{64, 64, 4, 1024};
 };
 
 inline CacheSpec cache_of(const ModelShape& shape) {
-  const kvb_cache_group full{shape.k_type,   shape.v_type, shape.kv_heads, shape.head_dim, shape.head_dim, 0,
-                             shape.page_tokens, 0};
+  const kvb_cache_group full{
+      shape.k_type, shape.v_type, shape.kv_heads, shape.head_dim, shape.head_dim, 0, shape.page_tokens, 0};
   if (shape.window == 0) return one_group(shape.layers, full);
   kvb_cache_group windowed = full;
   windowed.window = shape.window;
@@ -102,6 +104,45 @@ class RandomWeights {
   std::normal_distribution<float> normal_{0, 1};
 };
 
+// Places the activations anew so that values which live at different times share bytes, as the runtime's plan does.
+inline void share_scratch(ProgramBuilder& builder) {
+  struct Life {
+    size_t first, last;
+  };
+  std::vector<Life> lives(builder.values.size(), {SIZE_MAX, 0});
+  for (size_t i = 0; i < builder.ops.size(); i++) {
+    for (const uint32_t value : builder.ops[i].in)
+      if (value != KVB_NONE) lives[value].last = i;
+    for (const uint32_t value : builder.ops[i].out)
+      if (value != KVB_NONE) lives[value] = {std::min(lives[value].first, i), std::max(lives[value].last, i)};
+  }
+  builder.scratch_bytes = 0;
+  std::vector<size_t> placed;
+  for (size_t v = 0; v < builder.values.size(); v++) {
+    kvb_value& value = builder.values[v];
+    if (value.kind != KVB_VALUE_SCRATCH) continue;
+    const auto bytes_of = [&](const kvb_value& of) {
+      const uint64_t rows = of.rows == KVB_ROWS_TOKENS ? builder.limits.tokens : builder.limits.outputs;
+      return (rows * of.width * 4 + 63) / 64 * 64;
+    };
+    // The lowest place where no value that is alive at the same time lies.
+    value.place = 0;
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (const size_t other : placed) {
+        const kvb_value& taken = builder.values[other];
+        const bool together = lives[v].first <= lives[other].last && lives[other].first <= lives[v].last;
+        const bool overlap = value.place < taken.place + bytes_of(taken) && taken.place < value.place + bytes_of(value);
+        if (!together || !overlap) continue;
+        value.place = taken.place + bytes_of(taken);
+        moved = true;
+      }
+    }
+    placed.push_back(v);
+    builder.scratch_bytes = std::max(builder.scratch_bytes, value.place + bytes_of(value));
+  }
+}
+
 // Norms, rotary positions, grouped heads, biases on q and k, gated FFN, tied output head; groups marked as the runtime
 // marks them.
 class RandomModel {
@@ -123,6 +164,7 @@ class RandomModel {
     mark(b_.op(KVB_OP_SELECT_ROWS, {x}, {picked}), KVB_GROUP_LOGITS, true);
     mark(b_.op(KVB_OP_RMS_NORM, {picked, norm_weight(shape_.dim)}, {picked}, {bits(1e-5f)}), KVB_GROUP_LOGITS);
     mark(b_.op(KVB_OP_LINEAR, {picked, table}, {b_.output(shape_.vocab)}), KVB_GROUP_LOGITS);
+    if (shape_.shared_scratch) share_scratch(b_);
     return std::move(b_);
   }
 
@@ -202,8 +244,11 @@ struct Append {
 class Rig {
  public:
   explicit Rig(const ModelShape& shape, const RigOptions& options = {})
-      : shape_(shape), host_(options.executor), device_(query_of(options.backend), host_, options.variant),
-        queue_(device_.queue(options.threads)), spec_(cache_of(shape)),
+      : shape_(shape),
+        host_(options.executor),
+        device_(query_of(options.backend), host_, options.variant),
+        queue_(device_.queue(options.threads)),
+        spec_(cache_of(shape)),
         program_(device_, RandomModel(shape).build(), spec_),
         cache_(make_cache(device_, queue_.get(), spec_, std::vector<uint32_t>(spec_.groups.size(), page_count()))),
         sequences_(shape.limits.sequences, TestSequence{0, std::vector<std::vector<uint32_t>>(spec_.groups.size())}) {

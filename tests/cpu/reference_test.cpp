@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The cpu backend against ref on whole small models: every pair of cache types, head sizes, head ratios, windows, weight
-// types and both compute modes, over prefill and decode, within the bounds of tests/support/bounds.h.
+// The cpu backend against ref on whole small models: every pair of cache types, head sizes, head ratios, windows,
+// weight types and both compute modes, over prefill and decode, within the bounds of tests/support/bounds.h.
 #include <gtest/gtest.h>
 
 #include "random_model.h"
@@ -53,7 +53,8 @@ TEST(Reference, HeadSizesAndRatios) {
   for (const uint32_t head_dim : {8u, 20u, 48u, 64u, 80u, 128u, 256u}) {
     for (const uint32_t ratio : {1u, 2u, 4u, 8u}) {
       for (const uint32_t type : {KV_TYPE_F32, KV_TYPE_Q8_0}) {
-        SCOPED_TRACE(std::to_string(head_dim) + " elements, ratio " + std::to_string(ratio) + ", " + sdk::type_name(type));
+        SCOPED_TRACE(std::to_string(head_dim) + " elements, ratio " + std::to_string(ratio) + ", " +
+                     sdk::type_name(type));
         ModelShape shape;
         shape.head_dim = head_dim;
         shape.heads = ratio;
@@ -113,7 +114,8 @@ TEST(Reference, ManySplits) {
 }
 
 TEST(Reference, WeightTypesAndModes) {
-  for (const uint32_t type : {KV_TYPE_F32, KV_TYPE_F16, KV_TYPE_BF16, KV_TYPE_Q8_0, KV_TYPE_Q4_0, KV_TYPE_Q4_K, KV_TYPE_Q6_K}) {
+  for (const uint32_t type :
+       {KV_TYPE_F32, KV_TYPE_F16, KV_TYPE_BF16, KV_TYPE_Q8_0, KV_TYPE_Q4_0, KV_TYPE_Q4_K, KV_TYPE_Q6_K}) {
     for (const uint32_t mode : {KV_COMPUTE_EXACT, KV_COMPUTE_FAST}) {
       SCOPED_TRACE(std::string(sdk::type_name(type)) + (mode == KV_COMPUTE_EXACT ? " exact" : " fast"));
       ModelShape shape;

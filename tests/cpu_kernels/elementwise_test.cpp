@@ -57,9 +57,10 @@ TEST_P(ElementwiseTest, RmsNorm) {
         const std::vector<float> y = run_checked(kernels(), x, [&](const Kernels& k, float* out) {
           k.rms_norm(out, width, weighted ? w.data() : nullptr, eps, rows, width, group, out, width);
         });
-        const std::vector<float> apart = run_checked(kernels(), std::vector<float>(x.size()), [&](const Kernels& k, float* out) {
-          k.rms_norm(x.data(), width, weighted ? w.data() : nullptr, eps, rows, width, group, out, width);
-        });
+        const std::vector<float> apart =
+            run_checked(kernels(), std::vector<float>(x.size()), [&](const Kernels& k, float* out) {
+              k.rms_norm(x.data(), width, weighted ? w.data() : nullptr, eps, rows, width, group, out, width);
+            });
         EXPECT_EQ(apart, y) << "in place and not";
         for (size_t first = 0; first < x.size(); first += group) {
           double sum = 0;
@@ -77,28 +78,39 @@ TEST_P(ElementwiseTest, RmsNormRowsWithGaps) {
   Random random(32);
   const uint32_t rows = 3, width = 40, stride = 47;
   const std::vector<float> x = random_rows(rows, stride, random), w = random_rows(1, width, random);
-  const std::vector<float> y = run_checked(kernels(), std::vector<float>(rows * stride, 7.0f), [&](const Kernels& k, float* out) {
-    k.rms_norm(x.data(), stride, w.data(), 1e-6f, rows, width, width, out, stride);
-  });
+  const std::vector<float> y =
+      run_checked(kernels(), std::vector<float>(rows * stride, 7.0f), [&](const Kernels& k, float* out) {
+        k.rms_norm(x.data(), stride, w.data(), 1e-6f, rows, width, width, out, stride);
+      });
   for (uint32_t r = 0; r < rows; ++r) {
-    const std::vector<float> alone = run_checked(kernels(), std::vector<float>(width), [&](const Kernels& k, float* out) {
-      k.rms_norm(x.data() + r * stride, stride, w.data(), 1e-6f, 1, width, width, out, width);
-    });
+    const std::vector<float> alone =
+        run_checked(kernels(), std::vector<float>(width), [&](const Kernels& k, float* out) {
+          k.rms_norm(x.data() + r * stride, stride, w.data(), 1e-6f, 1, width, width, out, width);
+        });
     for (uint32_t i = 0; i < stride; ++i) ASSERT_EQ(y[r * stride + i], i < width ? alone[i] : 7.0f);
   }
 }
 
 TEST_P(ElementwiseTest, RopeRotatesPairsAndLeavesTheRest) {
   Random random(33);
-  struct Shape { uint32_t heads, head_dim, first, pairs; };
-  for (const Shape s : {Shape{1, 2, 0, 1}, {3, 16, 0, 8}, {2, 64, 0, 32}, {2, 80, 0, 40}, {4, 64, 10, 13}, {1, 128, 64, 17},
-                        {2, 24, 0, 12}, {1, 8, 0, 0}})
+  struct Shape {
+    uint32_t heads, head_dim, first, pairs;
+  };
+  for (const Shape s : {Shape{1, 2, 0, 1},
+                        {3, 16, 0, 8},
+                        {2, 64, 0, 32},
+                        {2, 80, 0, 40},
+                        {4, 64, 10, 13},
+                        {1, 128, 64, 17},
+                        {2, 24, 0, 12},
+                        {1, 8, 0, 0}})
     for (const RopePairing pairing : {RopePairing::kAdjacent, RopePairing::kHalves}) {
       const std::vector<float> x = random_rows(s.heads, s.head_dim, random);
       const std::vector<float> cosines = random_rows(1, s.pairs, random), sines = random_rows(1, s.pairs, random);
       const auto rotate = [&](const float* in) {
         return [&, in](const Kernels& k, float* out) {
-          k.rope(in != nullptr ? in : out, cosines.data(), sines.data(), s.heads, s.head_dim, s.first, s.pairs, pairing, out);
+          k.rope(in != nullptr ? in : out, cosines.data(), sines.data(), s.heads, s.head_dim, s.first, s.pairs, pairing,
+                 out);
         };
       };
       const std::vector<float> y = run_checked(kernels(), x, rotate(nullptr));
@@ -111,7 +123,8 @@ TEST_P(ElementwiseTest, RopeRotatesPairsAndLeavesTheRest) {
           want[u] = double{x[u]} * cosines[i] - double{x[v]} * sines[i];
           want[v] = double{x[u]} * sines[i] + double{x[v]} * cosines[i];
         }
-      for (size_t i = 0; i < x.size(); ++i) ASSERT_NEAR(y[i], want[i], 0x1p-22) << "element " << i << " of " << s.head_dim;
+      for (size_t i = 0; i < x.size(); ++i)
+        ASSERT_NEAR(y[i], want[i], 0x1p-22) << "element " << i << " of " << s.head_dim;
     }
 }
 

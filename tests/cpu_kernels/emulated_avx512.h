@@ -6,6 +6,7 @@
 #pragma once
 
 #define KV_EMULATED_INTRINSICS
+#define KV_ARRAY_LANES
 #define SIMDE_ENABLE_NATIVE_ALIASES
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"

@@ -38,7 +38,8 @@ TEST_P(ExtremesTest, LargestCodes) {
       for (uint32_t r = 0; r < m.rows; ++r) fill_scales(m, r, r % 2 == 0 ? 0x3c00 : 0xbc00);  // 1, -1
       std::vector<float> x;
       for (uint32_t t = 0; t < 5; ++t)
-        for (uint32_t k = 0; k < m.width; ++k) x.push_back(t == 0 ? 1.0f : t == 1 ? -1.0f : k >> (t - 2) & 1 ? 1.0f : -1.0f);
+        for (uint32_t k = 0; k < m.width; ++k)
+          x.push_back(t == 0 ? 1.0f : t == 1 ? -1.0f : k >> (t - 2) & 1 ? 1.0f : -1.0f);
       expect_specified(kernels(), m, 5, x);
       if (HasFatalFailure()) return;
     }
@@ -62,7 +63,8 @@ TEST_P(ExtremesTest, ZerosGiveZero) {
     const Buffer packed = pack_matrix(m);
     const std::vector<float> x(size_t{3} * m.width, 0.0f);
     for (const bool fast : {false, true})
-      for (const float y : run(kernels(), {&m, packed.get(), fast, 0, m.rows, 3, x.data()})) ASSERT_EQ(y, 0.0f) << type_name(type);
+      for (const float y : run(kernels(), {&m, packed.get(), fast, 0, m.rows, 3, x.data()}))
+        ASSERT_EQ(y, 0.0f) << type_name(type);
   }
 }
 
@@ -85,7 +87,7 @@ TEST_P(ExtremesTest, RowsWithBrokenScalesStayAlone) {
     Matrix m = random_matrix(type, 20, 256, random);
     const std::vector<float> x = random_rows(5, m.width, random);
     const Buffer sound = pack_matrix(m);
-    fill_scales(m, 3, 0x7c00);  // infinity
+    fill_scales(m, 3, 0x7c00);   // infinity
     fill_scales(m, 18, 0x7e00);  // NaN
     const Buffer broken = pack_matrix(m);
     for (const bool fast : {false, true}) {
@@ -93,8 +95,11 @@ TEST_P(ExtremesTest, RowsWithBrokenScalesStayAlone) {
       const std::vector<float> got = run(kernels(), {&m, broken.get(), fast, 0, m.rows, 5, x.data()});
       for (size_t i = 0; i < got.size(); ++i) {
         const size_t row = i % m.rows;
-        if (row == 3 || row == 18) ASSERT_FALSE(std::isfinite(got[i])) << type_name(type) << " row " << row;
-        else ASSERT_EQ(std::bit_cast<uint32_t>(got[i]), std::bit_cast<uint32_t>(want[i])) << type_name(type) << " row " << row;
+        if (row == 3 || row == 18)
+          ASSERT_FALSE(std::isfinite(got[i])) << type_name(type) << " row " << row;
+        else
+          ASSERT_EQ(std::bit_cast<uint32_t>(got[i]), std::bit_cast<uint32_t>(want[i]))
+              << type_name(type) << " row " << row;
       }
     }
   }
@@ -113,8 +118,10 @@ TEST_P(ExtremesTest, BrokenActivationsReachEveryOutputOfTheirTokenAndNoOther) {
         const std::vector<float> got = run(kernels(), {&m, packed.get(), fast, 0, m.rows, 5, x.data()});
         x[2 * m.width + 77] = kept;
         for (size_t i = 0; i < got.size(); ++i) {
-          if (i / m.rows == 2) ASSERT_FALSE(std::isfinite(got[i])) << type_name(type) << (fast ? " fast" : " exact");
-          else ASSERT_EQ(got[i], want[i]) << type_name(type);
+          if (i / m.rows == 2)
+            ASSERT_FALSE(std::isfinite(got[i])) << type_name(type) << (fast ? " fast" : " exact");
+          else
+            ASSERT_EQ(got[i], want[i]) << type_name(type);
         }
       }
     }

@@ -29,7 +29,8 @@ TEST_P(LinearBitsTest, AreTheSpecifiedSequenceHoweverTheWorkIsCut) {
       const std::vector<float> x = random_rows(most, width, random);
       for (const bool fast : {false, true}) {
         const std::vector<float> want = specified(m, fast, most, x);
-        const std::string what = std::string(type_name(type)) + (fast ? " fast, width " : " exact, width ") + std::to_string(width);
+        const std::string what =
+            std::string(type_name(type)) + (fast ? " fast, width " : " exact, width ") + std::to_string(width);
         for (const uint32_t tokens : {1u, 2u, 3u, 4u, 5u, 7u, 9u})
           for (const uint32_t chunk : {0u, 1u, 3u}) {
             const Product p = {&m, packed.get(), fast, 0, m.rows, tokens, x.data(), nullptr, nullptr, chunk};
@@ -73,7 +74,8 @@ TEST_P(LinearBitsTest, DoNotDependOnTheBatch) {
     for (const bool fast : {false, true}) {
       std::vector<float> want;
       for (uint32_t t = 0; t < tokens; ++t) {
-        const std::vector<float> y = run(kernels(), {&m, packed.get(), fast, 0, m.rows, 1, x.data() + size_t{t} * m.width});
+        const std::vector<float> y =
+            run(kernels(), {&m, packed.get(), fast, 0, m.rows, 1, x.data() + size_t{t} * m.width});
         want.insert(want.end(), y.begin(), y.end());
       }
       expect_same_bits(run(kernels(), {&m, packed.get(), fast, 0, m.rows, tokens, x.data()}), want, type_name(type));

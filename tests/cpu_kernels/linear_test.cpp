@@ -83,7 +83,8 @@ TEST_P(LinearTest, ViewsStartAnywhereAndBiasAndResidualAreAdded) {
           for (const bool fast : {false, true}) {
             expect_close(kernels(), {&m, packed.get(), fast, first, rows, tokens, x.data(), bias.data(), nullptr});
             expect_close(kernels(), {&m, packed.get(), fast, first, rows, tokens, x.data(), nullptr, residual.data()});
-            expect_close(kernels(), {&m, packed.get(), fast, first, rows, tokens, x.data(), bias.data(), residual.data(), 1});
+            expect_close(kernels(),
+                         {&m, packed.get(), fast, first, rows, tokens, x.data(), bias.data(), residual.data(), 1});
             if (HasFatalFailure()) return;
           }
         }
@@ -100,8 +101,9 @@ TEST_P(LinearTest, ResidualMayBeTheOutput) {
   const std::vector<float> apart =
       run(kernels(), {&m, packed.get(), false, 0, m.rows, tokens, x.data(), nullptr, residual.data()});
   std::vector<float> y = residual;
-  const LinearArgs args = {m.type, OperandType::kF32, packed.get(), m.width,  0,       m.rows, x.data(),
-                           m.width * sizeof(float),   tokens,       y.data(), m.rows, nullptr, y.data(), m.rows};
+  const LinearArgs args = {
+      m.type, OperandType::kF32, packed.get(), m.width, 0,        m.rows, x.data(), m.width * sizeof(float),
+      tokens, y.data(),          m.rows,       nullptr, y.data(), m.rows};
   kernels().linear(args, 0, linear_groups(0, m.rows));
   EXPECT_EQ(y, apart);
 }

@@ -7,5 +7,5 @@
 #include "math_probe.h"
 #include "simd/avx512/vec.h"
 // The vectors come first.
-#include "simd/generic/math.h"
 #include "math_probe_body.h"
+#include "simd/generic/math.h"

@@ -5,9 +5,9 @@
 
 namespace kvasir::cpu::KV_ISA {
 
-#define KV_PROBE(name)                                                            \
-  static void probe_##name(const float* x, float* y, size_t n) {                  \
-    for (size_t i = 0; i < n; i += 16) store(y + i, name(load(x + i)));           \
+#define KV_PROBE(name)                                                  \
+  static void probe_##name(const float* x, float* y, size_t n) {        \
+    for (size_t i = 0; i < n; i += 16) store(y + i, name(load(x + i))); \
   }
 KV_PROBE(exp)
 KV_PROBE(exp2)

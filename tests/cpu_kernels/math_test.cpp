@@ -55,12 +55,19 @@ void expect_power(MathProbe::Function f, double (*exact)(double), double bound) 
   ::testing::Test::RecordProperty("worst", std::to_string(worst * 1e9) + "e-9");
 }
 
-TEST(Math, Exp) { expect_power(probe_scalar::kProbe.exp, [](double x) { return std::exp(x); }, 1e-7); }
-TEST(Math, Exp2) { expect_power(probe_scalar::kProbe.exp2, [](double x) { return std::exp2(x); }, 1e-7); }
+TEST(Math, Exp) {
+  expect_power(
+      probe_scalar::kProbe.exp, [](double x) { return std::exp(x); }, 1e-7);
+}
+TEST(Math, Exp2) {
+  expect_power(
+      probe_scalar::kProbe.exp2, [](double x) { return std::exp2(x); }, 1e-7);
+}
 
 TEST(Math, ExpOfSpecialValues) {
   for (const auto f : {probe_scalar::kProbe.exp, probe_scalar::kProbe.exp2}) {
-    const std::vector<float> y = evaluate(f, {0.0f, -0.0f, kNan, kInfinity, -kInfinity, 1e30f, -1e30f, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+    const std::vector<float> y =
+        evaluate(f, {0.0f, -0.0f, kNan, kInfinity, -kInfinity, 1e30f, -1e30f, 0, 0, 0, 0, 0, 0, 0, 0, 0});
     EXPECT_EQ(y[0], 1.0f);
     EXPECT_EQ(y[1], 1.0f);
     EXPECT_TRUE(std::isnan(y[2]));

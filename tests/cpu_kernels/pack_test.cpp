@@ -64,7 +64,8 @@ TEST(Pack, GroupsCanBePackedInAnyPieces) {
     const size_t bytes = packed_bytes(type, m.rows, m.width), group = group_bytes(type, m.width);
     const Buffer whole = pack_matrix(m), pieces(bytes);
     pack_groups(type, m.bytes.data(), m.rows, m.width, 3, 5, pieces.get());
-    for (size_t i = 0; i < 3 * group; ++i) ASSERT_EQ(pieces.get()[i], char(0xff)) << "a group not asked for was written";
+    for (size_t i = 0; i < 3 * group; ++i)
+      ASSERT_EQ(pieces.get()[i], char(0xff)) << "a group not asked for was written";
     pack_groups(type, m.bytes.data(), m.rows, m.width, 0, 3, pieces.get());
     EXPECT_EQ(std::memcmp(whole.get(), pieces.get(), bytes), 0) << type_name(type);
     EXPECT_EQ(pieces.get()[bytes], char(0xff)) << "written behind the end";

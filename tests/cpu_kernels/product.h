@@ -76,8 +76,8 @@ inline std::vector<float> run(const Kernels& kernels, const Product& p) {
 
   const size_t y_stride = p.rows + gap;
   std::vector<float> y(p.tokens * y_stride, kNan);
-  const LinearArgs args = {p.matrix->type, operand, p.packed,         width, p.first_row, p.rows,     rows.get(), stride,
-                           p.tokens,       y.data(), y_stride,         p.bias, p.residual, p.rows};
+  const LinearArgs args = {p.matrix->type, operand,  p.packed, width,    p.first_row, p.rows,     rows.get(),
+                           stride,         p.tokens, y.data(), y_stride, p.bias,      p.residual, p.rows};
   const uint32_t groups = linear_groups(p.first_row, p.rows), chunk = p.chunk == 0 ? groups : p.chunk;
   for (uint32_t g = 0; g < groups; g += chunk) kernels.linear(args, g, std::min(g + chunk, groups));
 

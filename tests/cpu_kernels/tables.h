@@ -44,8 +44,7 @@ class TableTest : public ::testing::TestWithParam<NamedTable> {
 
 inline std::string table_name(const ::testing::TestParamInfo<NamedTable>& instance) { return instance.param.name; }
 
-#define KV_INSTANTIATE_TABLES(Suite) \
-  INSTANTIATE_TEST_SUITE_P(, Suite, ::testing::ValuesIn(all_tables()), table_name)
+#define KV_INSTANTIATE_TABLES(Suite) INSTANTIATE_TEST_SUITE_P(, Suite, ::testing::ValuesIn(all_tables()), table_name)
 
 }  // namespace testing
 }  // namespace kvasir::cpu

@@ -80,7 +80,8 @@ inline Element element(WeightType type, const uint8_t* row, uint32_t k) {
     }
     case WeightType::kQ6_K: {
       const uint32_t half = i / 128, j = i % 128;
-      const int low = b[half * 64 + j % 64] >> (j / 64 * 4) & 15, high = b[128 + half * 32 + j % 32] >> (j / 32 * 2) & 3;
+      const int low = b[half * 64 + j % 64] >> (j / 64 * 4) & 15,
+                high = b[128 + half * 32 + j % 32] >> (j / 32 * 2) & 3;
       e.scale = half_at(b + 208);
       e.sub = static_cast<int8_t>(b[192 + i / 16]);
       e.code = (low | high << 4) - 32;

@@ -89,14 +89,14 @@ def example_violation(root, path, quoted, name):
     own = examples / path.relative_to(examples).parts[0]
     if not quoted and not name.startswith("kvasir/"):
         return None
-    target = resolve(name, [path.parent, own, root / "include"])
+    target = resolve(name, [path.parent, own, examples, root / "include"])
     if target is None:
         return "names no file of this example or include/kvasir"
-    if target.is_relative_to(own):
+    if target.is_relative_to(own) or target.is_relative_to(examples / "common"):
         return None
     if target.is_relative_to(root / "include") and target.name not in ("backend.h",):
         return None
-    return "an example uses the public headers and itself only"
+    return "an example uses the public headers, examples/common and itself only"
 
 
 def header_violation(root, path, quoted, name):

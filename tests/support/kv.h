@@ -45,35 +45,28 @@ T sized() {
 }
 
 // Asserts that a call returns KV_OK. `e` must be the Error handed to it.
-#define OK(call)                                                                    \
-  do {                                                                              \
-    const kv_status ok_status_ = (call);                                            \
+#define OK(call)                                                                     \
+  do {                                                                               \
+    const kv_status ok_status_ = (call);                                             \
     ASSERT_EQ(ok_status_, KV_OK) << kv_status_name(ok_status_) << ": " << e.message; \
   } while (false)
 
 // Asserts a failure: its code, and a part of its sentence.
-#define FAILS(expected, text, call)                                                                      \
-  do {                                                                                                   \
-    const kv_status fails_status_ = (call);                                                              \
+#define FAILS(expected, text, call)                                                                       \
+  do {                                                                                                    \
+    const kv_status fails_status_ = (call);                                                               \
     EXPECT_EQ(fails_status_, expected) << kv_status_name(fails_status_) << ": " << e.message;             \
     EXPECT_NE(std::string(e.message).find(text), std::string::npos) << "the sentence was: " << e.message; \
   } while (false)
 
-// A runtime that finds the plugins of the build tree (and nothing else).
+// A runtime that finds the plugins of the build tree.
 inline RuntimePtr make_runtime(const kv_runtime_options* options = nullptr) {
   kv_runtime_options own = options != nullptr ? *options : sized<kv_runtime_options>();
   own.flags |= KV_RUNTIME_ALLOW_UNTRUSTED;  // build trees may be group-writable
+  own.backend_path = std::getenv("KVASIR_TEST_PLUGINS");
   kv_runtime* runtime = nullptr;
   Error e;
   if (kv_runtime_create(&own, &runtime, &e) != KV_OK) ADD_FAILURE() << e.message;
-  if (const char* plugins = std::getenv("KVASIR_TEST_PLUGINS"); plugins != nullptr && runtime != nullptr) {
-    for (const char* name : {"ref", "cpu"}) {
-      const std::string path = std::string(plugins) + "/libkvasir_backend_" + name + ".v0.so";
-      if (std::ifstream(path).good() && kv_runtime_load_backend(runtime, path.c_str(), &e) != KV_OK) {
-        ADD_FAILURE() << e.message;
-      }
-    }
-  }
   return RuntimePtr(runtime);
 }
 

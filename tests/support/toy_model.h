@@ -25,7 +25,8 @@ inline std::vector<float> transposed(const Matrix& w) {
 inline void add_tensor(kv_model_builder* builder, const std::string& name, uint32_t rows, uint32_t width,
                        const std::vector<float>& data) {
   Error e;
-  OK(kv_model_builder_add(builder, name.c_str(), KV_TYPE_F32, rows, width, data.data(), data.size() * sizeof(float), &e));
+  OK(kv_model_builder_add(builder, name.c_str(), KV_TYPE_F32, rows, width, data.data(), data.size() * sizeof(float),
+                          &e));
 }
 
 inline ModelPtr finish(kv_model_builder* builder) {
@@ -46,7 +47,8 @@ inline BuilderPtr make_builder(kv_runtime* runtime, const kv_model_config& confi
 struct AttentionLayer {
   Matrix q, k, v;
 };
-inline ModelPtr attention_model(kv_runtime* runtime, uint32_t dim, float scale, const std::vector<AttentionLayer>& layers) {
+inline ModelPtr attention_model(kv_runtime* runtime, uint32_t dim, float scale,
+                                const std::vector<AttentionLayer>& layers) {
   kv_model_config config = sized<kv_model_config>();
   config.layers = static_cast<uint32_t>(layers.size());
   config.dim = dim;
@@ -66,7 +68,8 @@ inline ModelPtr attention_model(kv_runtime* runtime, uint32_t dim, float scale, 
 }
 
 // A random decoder; weights have unit gain so that logits stay of order one.
-inline ModelPtr random_model(kv_runtime* runtime, const kv_model_config& config, uint32_t seed, float output_gain = 1.0F) {
+inline ModelPtr random_model(kv_runtime* runtime, const kv_model_config& config, uint32_t seed,
+                             float output_gain = 1.0F) {
   const BuilderPtr builder = make_builder(runtime, config);
   std::mt19937 rng(seed);
   const auto random = [&](const std::string& name, uint32_t rows, uint32_t width, float gain) {

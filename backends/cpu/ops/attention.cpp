@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// ATTENTION. A chunk is a tile of a few tokens and the heads of one kv head, over all splits the tile sees or over one of
-// them; in the second case a further stage joins the splits. Both do the same operations on each row in the same order.
+// ATTENTION. A chunk is a tile of a few tokens and the heads of one kv head, over all splits the tile sees or over one
+// of them; in the second case a further stage joins the splits. Both do the same operations on each row in one order.
 #include "ops/attention.h"
 
 #include "lowering.h"
@@ -13,10 +13,17 @@ namespace {
 // One chunk's work.
 class TileWork {
  public:
-  TileWork(const StepView& view, const AttentionOp& op, const AttentionTile& tile, uint32_t kv_head, uint32_t first_head,
-           uint32_t heads, float* scratch)
-      : view_(view), op_(op), plan_(view.attention_plans[op.plan]), kernels_(view.device->attention), tile_(tile),
-        kv_head_(kv_head), first_head_(first_head), heads_(heads), scratch_(op, scratch) {}
+  TileWork(const StepView& view, const AttentionOp& op, const AttentionTile& tile, uint32_t kv_head,
+           uint32_t first_head, uint32_t heads, float* scratch)
+      : view_(view),
+        op_(op),
+        plan_(view.attention_plans[op.plan]),
+        kernels_(view.device->attention),
+        tile_(tile),
+        kv_head_(kv_head),
+        first_head_(first_head),
+        heads_(heads),
+        scratch_(op, scratch) {}
 
   void run_joined() {
     load_queries();
@@ -189,8 +196,8 @@ class JoinStage final : public Stage {
   void trace_details(const StepView& view) const override { trace_attention(view, op_); }
 
  private:
-  void join_head(const StepView& view, const AttentionPlan& plan, const AttentionTile& tile, uint32_t token, uint32_t head,
-                 const AttentionScratch& scratch) const {
+  void join_head(const StepView& view, const AttentionPlan& plan, const AttentionTile& tile, uint32_t token,
+                 uint32_t head, const AttentionScratch& scratch) const {
     const AttentionKernels& kernels = view.device->attention;
     const uint32_t padded = op_.group.values.padded;
     const Visible seen = plan.visible(view.step->positions[token]);
@@ -209,8 +216,8 @@ class JoinStage final : public Stage {
 };
 
 kv_status check_features(const kvb_op& op, uint32_t index, kv_error* error) {
-  KV_REQUIRE(op.in[1] == KVB_NONE, error, KV_UNSUPPORTED, "op %u (ATTENTION) has sinks, which the cpu backend does not run",
-             index);
+  KV_REQUIRE(op.in[1] == KVB_NONE, error, KV_UNSUPPORTED,
+             "op %u (ATTENTION) has sinks, which the cpu backend does not run", index);
   KV_REQUIRE(op.in[2] == KVB_NONE, error, KV_UNSUPPORTED,
              "op %u (ATTENTION) has ALiBi slopes, which the cpu backend does not run", index);
   KV_REQUIRE(sdk::float_param(op, 3) == 0, error, KV_UNSUPPORTED,
@@ -236,10 +243,9 @@ kv_status lower_attention(Lowering& lowering, const kvb_op& op, uint32_t index, 
   shared.y = lowering.tensor(op.out[0]);
   shared.max_length = desc.max_length;
   shared.trace_offset = lowering.trace_offset();
-  shared.plan = lowering.add_attention_plan(
-      AttentionPlan({shared.group_index, geometry.window, geometry.page_tokens, shared.heads, geometry.kv_heads,
-                     shared.group.values.padded},
-                    desc.max_tokens, desc.max_length));
+  shared.plan = lowering.add_attention_plan(AttentionPlan({shared.group_index, geometry.window, geometry.page_tokens,
+                                                           shared.heads, geometry.kv_heads, shared.group.values.padded},
+                                                          desc.max_tokens, desc.max_length));
   lowering.need_member_scratch(shared.scratch_floats());
   auto stage = std::make_unique<AttentionStage>(shared);
   auto join = std::make_unique<JoinStage>(shared);

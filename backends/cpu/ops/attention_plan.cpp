@@ -18,7 +18,8 @@ constexpr uint64_t kItemsPerMember = 4;
 }  // namespace
 
 AttentionPlan::AttentionPlan(const Shape& shape, uint32_t max_tokens, uint32_t max_length) : shape_(shape) {
-  const uint64_t length = shape.window == 0 ? max_length : std::min<uint64_t>(max_length, uint64_t{shape.window} + kSplit);
+  const uint64_t length =
+      shape.window == 0 ? max_length : std::min<uint64_t>(max_length, uint64_t{shape.window} + kSplit);
   const uint64_t splits = (length + kSplit - 1) / kSplit + 1;
   const uint64_t wanted = std::min<uint64_t>(max_tokens, kPartialTokens) * splits;
   slots_ = std::min(wanted, kPartialBytes / (slot_floats() * sizeof(float)));
@@ -72,13 +73,15 @@ uint64_t AttentionPlan::add_run(const StepView& view, uint32_t first, uint32_t e
 const AttentionTile& AttentionPlan::tile_of_unit(const StepView& view, uint32_t unit) const {
   const AttentionTile* tiles = view.at<AttentionTile>(tiles_offset_);
   return *(std::upper_bound(tiles, tiles + tiles_, unit,
-                            [](uint32_t value, const AttentionTile& tile) { return value < tile.first_unit; }) - 1);
+                            [](uint32_t value, const AttentionTile& tile) { return value < tile.first_unit; }) -
+           1);
 }
 
 const AttentionTile& AttentionPlan::tile_of_token(const StepView& view, uint32_t token) const {
   const AttentionTile* tiles = view.at<AttentionTile>(tiles_offset_);
   return *(std::upper_bound(tiles, tiles + tiles_, token,
-                            [](uint32_t value, const AttentionTile& tile) { return value < tile.first_token; }) - 1);
+                            [](uint32_t value, const AttentionTile& tile) { return value < tile.first_token; }) -
+           1);
 }
 
 }  // namespace kvasir::cpu

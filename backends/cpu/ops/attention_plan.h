@@ -20,7 +20,7 @@ struct AttentionTile {
   uint32_t sequence;
   uint32_t first_split, splits;  // that any of its tokens sees
   uint32_t first_unit;           // 1 unit, or one for each split
-  uint32_t slot;                 // of the first token's first split among the partial results; KVB_NONE = joined at once
+  uint32_t slot;  // of the first token's first split among the partial results; KVB_NONE = joined at once
 };
 
 // Positions a token sees.

@@ -12,8 +12,12 @@ namespace {
 class RowTrace {
  public:
   RowTrace(const StepView& view, const AttentionOp& op)
-      : view_(view), op_(op), plan_(view.attention_plans[op.plan]), kernels_(view.device->attention),
-        scratch_(op, view.member_scratch(0)), scores_(view.at<float>(op.trace_offset)),
+      : view_(view),
+        op_(op),
+        plan_(view.attention_plans[op.plan]),
+        kernels_(view.device->attention),
+        scratch_(op, view.member_scratch(0)),
+        scores_(view.at<float>(op.trace_offset)),
         weights_(scores_ + op.max_length) {}
 
   void run(uint32_t token, uint32_t head) {

@@ -13,16 +13,16 @@
 namespace kvasir::cpu {
 
 struct LinearPart {
-  uint32_t weight;     // index into the weights
-  bool packed_here;    // a single row, packed in the program's block at `packed`
+  uint32_t weight;   // index into the weights
+  bool packed_here;  // a single row, packed in the program's block at `packed`
   uint64_t packed;
   WeightType type;
   uint32_t width, first_row, rows;
-  uint32_t bias;       // index into the weights or KVB_NONE
+  uint32_t bias;  // index into the weights or KVB_NONE
   Tensor y;
-  bool adds = false;   // `residual` is added last
+  bool adds = false;  // `residual` is added last
   Tensor residual;
-  uint32_t value;      // of the program, that y is
+  uint32_t value;  // of the program, that y is
 
   uint32_t groups() const { return linear_groups(first_row, rows); }
 };

@@ -12,15 +12,21 @@ namespace {
 
 class Rope final : public RowOp {
  public:
-  Rope(const Tensor& x, const Tensor& y, uint32_t heads, uint32_t head_dim, const kvb_rope& rope, const RopeTable& table)
-      : x_(x), y_(y), heads_(heads), head_dim_(head_dim), first_(rope.first),
-        pairing_(static_cast<RopePairing>(rope.pairing)), table_(table) {}
+  Rope(const Tensor& x, const Tensor& y, uint32_t heads, uint32_t head_dim, const kvb_rope& rope,
+       const RopeTable& table)
+      : x_(x),
+        y_(y),
+        heads_(heads),
+        head_dim_(head_dim),
+        first_(rope.first),
+        pairing_(static_cast<RopePairing>(rope.pairing)),
+        table_(table) {}
 
   void run(const StepView& view, uint32_t first, uint32_t end, uint32_t) const override {
     for (uint32_t t = first; t < end; t++) {
       const size_t entry = size_t{t} * table_.pairs;
-      view.kernels().rope(x_.row(view, t), view.at<float>(table_.cos) + entry, view.at<float>(table_.sin) + entry, heads_,
-                          head_dim_, first_, table_.pairs, pairing_, y_.row(view, t));
+      view.kernels().rope(x_.row(view, t), view.at<float>(table_.cos) + entry, view.at<float>(table_.sin) + entry,
+                          heads_, head_dim_, first_, table_.pairs, pairing_, y_.row(view, t));
     }
   }
 
@@ -36,8 +42,8 @@ class Rope final : public RowOp {
 RopeTable RopeTables::table(Lowering& lowering, const kvb_rope& rope) {
   const double* frequency = sdk::rope_frequencies(rope);
   for (const Set& set : sets_) {
-    if (set.magnitude == rope.magnitude && std::equal(set.frequency.begin(), set.frequency.end(), frequency,
-                                                      frequency + rope.pairs))
+    if (set.magnitude == rope.magnitude &&
+        std::equal(set.frequency.begin(), set.frequency.end(), frequency, frequency + rope.pairs))
       return set.table;
   }
   const uint64_t rows = lowering.program().desc.max_tokens, row_bytes = uint64_t{rope.pairs} * sizeof(float);

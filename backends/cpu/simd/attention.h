@@ -6,8 +6,8 @@
 // Attention is cut at absolute positions into splits of kSplit. Within a split a row (one query head of one token) has
 // its scores, their maximum, the exponentials, their sum, and the sum of the values in the order of positions; splits
 // are joined in the order of positions. No step depends on the other rows of a call or on where pages begin, so decode
-// and prefill, any batch and any page size give the same bits. Positions outside a row's range are never added, not even
-// as 0 x value: what is in their cells cannot reach a result.
+// and prefill, any batch and any page size give the same bits. Positions outside a row's range are never added, not
+// even as 0 x value: what is in their cells cannot reach a result.
 #pragma once
 
 #include <cfloat>
@@ -21,7 +21,7 @@ namespace kvasir::cpu {
 
 constexpr uint32_t kSplit = 256;                  // positions
 constexpr size_t kScoreStride = kSplit + kLanes;  // floats of a row of scores; the tail may be read and written
-constexpr float kNoMaximum = -FLT_MAX;            // the running maximum before the first position: finite, no NaN follows
+constexpr float kNoMaximum = -FLT_MAX;  // the running maximum before the first position: finite, no NaN follows
 
 // Cache rows [first_row, first_row + count) of one head in one page, at most kSplit.
 struct CacheSpan {

@@ -20,9 +20,9 @@ namespace kvasir::cpu {
 
 // What the right-hand side of a product looks like.
 enum class OperandType : uint8_t {
-  kF32,  // the rows themselves: nothing to prepare, pass x
-  kInt8, // int8 in blocks of 32 with a scale each
-  kBF16  // rounded to bf16
+  kF32,   // the rows themselves: nothing to prepare, pass x
+  kInt8,  // int8 in blocks of 32 with a scale each
+  kBF16   // rounded to bf16
 };
 constexpr OperandType operand_type(WeightType type, bool fast) {
   if (fast && is_block_type(type)) return OperandType::kInt8;
@@ -36,8 +36,8 @@ constexpr size_t operand_row_bytes(OperandType type, uint32_t width) {
   const size_t n = width;
   switch (type) {
     case OperandType::kF32: return n * 4;
-    case OperandType::kInt8: return (n + 63) / 64 * 128;   // 64 bytes for each 32 elements, blocks padded to pairs
-    case OperandType::kBF16: return (n + 15) / 16 * 64;    // at most one f32 for each element
+    case OperandType::kInt8: return (n + 63) / 64 * 128;  // 64 bytes for each 32 elements, blocks padded to pairs
+    case OperandType::kBF16: return (n + 15) / 16 * 64;   // at most one f32 for each element
   }
   return 0;
 }
@@ -49,18 +49,18 @@ enum class RopePairing : uint8_t { kAdjacent = 1, kHalves = 2 };                
 // the bias is added after the sum, then the residual.
 struct LinearArgs {
   WeightType type;
-  OperandType operand;      // operand_type(type, fast)
-  const void* weight;       // packed matrix, from its row 0
-  uint32_t width;           // elements of a row
-  uint32_t first_row;       // a view into a fused matrix; fastest where it is a multiple of 16
-  uint32_t rows;            // rows of the view
-  const void* x;            // [tokens] operand rows; kOperandAlign for kInt8 and kBF16
-  size_t x_stride_bytes;    // from one operand row to the next
+  OperandType operand;    // operand_type(type, fast)
+  const void* weight;     // packed matrix, from its row 0
+  uint32_t width;         // elements of a row
+  uint32_t first_row;     // a view into a fused matrix; fastest where it is a multiple of 16
+  uint32_t rows;          // rows of the view
+  const void* x;          // [tokens] operand rows; kOperandAlign for kInt8 and kBF16
+  size_t x_stride_bytes;  // from one operand row to the next
   uint32_t tokens;
-  float* y;                 // [tokens, rows]
+  float* y;  // [tokens, rows]
   size_t y_stride;
-  const float* bias;        // [rows] or NULL
-  const float* residual;    // [tokens, rows] or NULL; may be y itself
+  const float* bias;      // [rows] or NULL
+  const float* residual;  // [tokens, rows] or NULL; may be y itself
   size_t residual_stride;
 };
 

@@ -19,9 +19,9 @@ namespace kvasir::cpu {
 enum class CacheType : uint8_t { kF32, kF16, kBF16, kQ8_0 };
 
 constexpr uint32_t kLanes = 16;
-constexpr uint32_t kScaleDims = 32;      // dimensions that share a q8_0 scale
+constexpr uint32_t kScaleDims = 32;  // dimensions that share a q8_0 scale
 constexpr uint32_t kMaxHeadDim = 1024;
-constexpr size_t kPageSlack = 64;        // bytes behind a page that a vector load may touch
+constexpr size_t kPageSlack = 64;  // bytes behind a page that a vector load may touch
 
 constexpr size_t element_bytes(CacheType type) {
   return type == CacheType::kF32 ? 4 : type == CacheType::kQ8_0 ? 1 : 2;

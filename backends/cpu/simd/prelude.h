@@ -26,11 +26,18 @@
 #include "sdk/half.h"
 #include "simd/kernels.h"
 
+#if defined(KV_ARRAY_LANES)  // lanes that are arrays, not registers: inlining by force takes minutes and gains nothing
+#define KV_INLINE inline
+#else
 #define KV_INLINE inline __attribute__((always_inline))
+#endif
+#define KV_NOINLINE __attribute__((noinline))  // inner loops get the registers for themselves
 
 // Before a loop: n copies of its body, which is all of them where the count is a constant up to n.
 #define KV_PRAGMA(text) _Pragma(#text)
-#if defined(__clang__)
+#if defined(KV_ARRAY_LANES)
+#define KV_UNROLL(n)
+#elif defined(__clang__)
 #define KV_UNROLL(n) KV_PRAGMA(unroll n)
 #else
 #define KV_UNROLL(n) KV_PRAGMA(GCC unroll n)

@@ -23,7 +23,7 @@ KV_TARGET_END
 
 namespace kvasir::cpu::KV_ISA {
 
-const AttentionKernels kAttentionKernels = {"avx2",         cache_encode,   attention_scores, attention_softmax,
+const AttentionKernels kAttentionKernels = {"avx2",           cache_encode,   attention_scores, attention_softmax,
                                             attention_values, attention_join, attention_finish};
 
 }  // namespace kvasir::cpu::KV_ISA

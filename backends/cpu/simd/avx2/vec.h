@@ -7,8 +7,12 @@
 
 namespace kvasir::cpu::KV_ISA {
 
-struct F32x16 { __m256 lo, hi; };
-struct I32x16 { __m256i lo, hi; };
+struct F32x16 {
+  __m256 lo, hi;
+};
+struct I32x16 {
+  __m256i lo, hi;
+};
 
 // Lanes 0 .. n - 1 of a half on, 0 <= n.
 KV_INLINE __m256i first_lanes(int32_t n) {
@@ -68,8 +72,14 @@ KV_INLINE I32x16 shift_right(I32x16 a, int n) { return {_mm256_srli_epi32(a.lo, 
 KV_INLINE I32x16 shift_right_signed(I32x16 a, int n) {
   return {_mm256_srai_epi32(a.lo, n), _mm256_srai_epi32(a.hi, n)};
 }
-template <int n> KV_INLINE I32x16 shift_left(I32x16 a) { return shift_left(a, n); }
-template <int n> KV_INLINE I32x16 shift_right(I32x16 a) { return shift_right(a, n); }
+template <int n>
+KV_INLINE I32x16 shift_left(I32x16 a) {
+  return shift_left(a, n);
+}
+template <int n>
+KV_INLINE I32x16 shift_right(I32x16 a) {
+  return shift_right(a, n);
+}
 
 // ---- conversion ----
 KV_INLINE F32x16 to_float(I32x16 a) { return {_mm256_cvtepi32_ps(a.lo), _mm256_cvtepi32_ps(a.hi)}; }
@@ -143,9 +153,12 @@ KV_INLINE int32_t sum_lanes(I32x16 a) {
 }
 KV_INLINE float first_lane(F32x16 a) { return _mm256_cvtss_f32(a.lo); }
 
-struct F32Pair { F32x16 a, b; };
+struct F32Pair {
+  F32x16 a, b;
+};
 // Of 16 elements (a, b): the eight even ones, the eight odd ones.
-template <int imm> KV_INLINE __m256 every_second(__m256 a, __m256 b) {
+template <int imm>
+KV_INLINE __m256 every_second(__m256 a, __m256 b) {
   return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(_mm256_shuffle_ps(a, b, imm)), 0xd8));
 }
 KV_INLINE F32Pair deinterleave(F32x16 a, F32x16 b) {

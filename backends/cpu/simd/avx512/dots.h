@@ -19,38 +19,57 @@ KV_INLINE __m512i nibbles(const uint8_t* block, int j) {
 
 struct DotQ8 {
   static constexpr int kSteps = 8;
-  struct Lines { __m512i code; };
+  struct Lines {
+    __m512i code;
+  };
   using Acc = I32x16;
-  template <class Side> static KV_INLINE Acc start(const Side&, const Int8Block& x) {
+  template <class Side>
+  static KV_INLINE Acc start(const Side&, const Int8Block& x) {
     return broadcast_i32(x.minus_128_sums);
   }
   static KV_INLINE Lines lines(const uint8_t* block, int s) { return {load_line(block + 64 * s)}; }
-  template <class Side> static KV_INLINE Acc step(Acc acc, const Lines& w, const Side&, const Int8Block& x, int s) {
+  template <class Side>
+  static KV_INLINE Acc step(Acc acc, const Lines& w, const Side&, const Int8Block& x, int s) {
     return dot_line(acc, w.code, x, s);
   }
-  template <class Side> static KV_INLINE I32x16 finish(Acc acc, const Side&, const Int8Block&) { return acc; }
+  template <class Side>
+  static KV_INLINE I32x16 finish(Acc acc, const Side&, const Int8Block&) {
+    return acc;
+  }
 };
 
 template <bool kOffset>
 struct DotQ4 {
   static constexpr int kSteps = 8;
-  struct Lines { __m512i code; };
+  struct Lines {
+    __m512i code;
+  };
   using Acc = I32x16;
-  template <class Side> static KV_INLINE Acc start(const Side&, const Int8Block& x) {
+  template <class Side>
+  static KV_INLINE Acc start(const Side&, const Int8Block& x) {
     return broadcast_i32(kOffset ? x.minus_8_sums : 0);
   }
   static KV_INLINE Lines lines(const uint8_t* block, int s) { return {nibbles(block, s)}; }
-  template <class Side> static KV_INLINE Acc step(Acc acc, const Lines& w, const Side&, const Int8Block& x, int s) {
+  template <class Side>
+  static KV_INLINE Acc step(Acc acc, const Lines& w, const Side&, const Int8Block& x, int s) {
     return dot_line(acc, w.code, x, s);
   }
-  template <class Side> static KV_INLINE I32x16 finish(Acc acc, const Side&, const Int8Block&) { return acc; }
+  template <class Side>
+  static KV_INLINE I32x16 finish(Acc acc, const Side&, const Int8Block&) {
+    return acc;
+  }
 };
 
 struct DotQ6 {
   static constexpr int kSteps = 4;
-  struct Lines { __m512i code[2]; };
-  struct Acc { I32x16 half[2]; };
-  template <class Side> static KV_INLINE Acc start(const Side&, const Int8Block& x) {
+  struct Lines {
+    __m512i code[2];
+  };
+  struct Acc {
+    I32x16 half[2];
+  };
+  template <class Side>
+  static KV_INLINE Acc start(const Side&, const Int8Block& x) {
     return {{broadcast_i32(2 * x.minus_16_halves[0]), broadcast_i32(2 * x.minus_16_halves[1])}};
   }
   static KV_INLINE Lines lines(const uint8_t* block, int s) {
@@ -63,11 +82,13 @@ struct DotQ6 {
     }
     return out;
   }
-  template <class Side> static KV_INLINE Acc step(Acc acc, const Lines& w, const Side&, const Int8Block& x, int s) {
+  template <class Side>
+  static KV_INLINE Acc step(Acc acc, const Lines& w, const Side&, const Int8Block& x, int s) {
     acc.half[s / 2] = dot_line(dot_line(acc.half[s / 2], w.code[0], x, 2 * s), w.code[1], x, 2 * s + 1);
     return acc;
   }
-  template <class Side> static KV_INLINE I32x16 finish(Acc acc, const Side& side, const Int8Block&) {
+  template <class Side>
+  static KV_INLINE I32x16 finish(Acc acc, const Side& side, const Int8Block&) {
     const I32x16 low = shift_right_signed(shift_left(side.codes, 16), 16), high = shift_right_signed(side.codes, 16);
     return {_mm512_add_epi32(_mm512_mullo_epi32(acc.half[0].v, low.v), _mm512_mullo_epi32(acc.half[1].v, high.v))};
   }

@@ -32,6 +32,7 @@ KV_TARGET_END
 namespace kvasir::cpu::KV_ISA {
 
 const Kernels kKernels = {"avx512", prepare, linear, rms_norm, rope, glu, activate, add, scale};
-const Kernels kKernelsWithBF16 = {"avx512", prepare_with_bf16, linear_with_bf16, rms_norm, rope, glu, activate, add, scale};
+const Kernels kKernelsWithBF16 = {"avx512", prepare_with_bf16, linear_with_bf16, rms_norm, rope, glu, activate, add,
+                                  scale};
 
 }  // namespace kvasir::cpu::KV_ISA

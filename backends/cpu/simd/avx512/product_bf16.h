@@ -21,7 +21,7 @@ struct Bf16Product {
   static void open(const WeightTile&, uint32_t, Panel&) {}
 
   template <int R, int T>
-  static void tile(const WeightTile& w, Panel&, OperandRows x, Accumulators sums) {
+  static KV_NOINLINE void tile(const WeightTile& w, Panel&, OperandRows x, Accumulators sums) {
     F32x16 sum[R][T];
     load_sums(sums, sum);
     KV_UNROLL(4)
@@ -55,8 +55,8 @@ inline void prepare_bf16(const float* x, size_t x_stride, uint32_t rows, uint32_
       store_low16(out + r * out_stride + size_t{k} * 2, bf16_bits(load_first(x + r * x_stride + k, width - k)));
 }
 
-inline void prepare_with_bf16(OperandType type, const float* x, size_t x_stride, uint32_t rows, uint32_t width, void* out,
-                              size_t out_stride_bytes) {
+inline void prepare_with_bf16(OperandType type, const float* x, size_t x_stride, uint32_t rows, uint32_t width,
+                              void* out, size_t out_stride_bytes) {
   if (type == OperandType::kBF16)
     return prepare_bf16(x, x_stride, rows, width, static_cast<char*>(out), out_stride_bytes);
   prepare(type, x, x_stride, rows, width, out, out_stride_bytes);

@@ -7,8 +7,12 @@
 
 namespace kvasir::cpu::KV_ISA {
 
-struct F32x16 { __m512 v; };
-struct I32x16 { __m512i v; };
+struct F32x16 {
+  __m512 v;
+};
+struct I32x16 {
+  __m512i v;
+};
 
 KV_INLINE __mmask16 first_lanes(uint32_t n) { return __mmask16(n < 16 ? (1u << n) - 1 : 0xffffu); }
 
@@ -48,8 +52,14 @@ KV_INLINE I32x16 max(I32x16 a, I32x16 b) { return {_mm512_max_epi32(a.v, b.v)}; 
 KV_INLINE I32x16 shift_left(I32x16 a, int n) { return {_mm512_slli_epi32(a.v, unsigned(n))}; }
 KV_INLINE I32x16 shift_right(I32x16 a, int n) { return {_mm512_srli_epi32(a.v, unsigned(n))}; }
 KV_INLINE I32x16 shift_right_signed(I32x16 a, int n) { return {_mm512_srai_epi32(a.v, unsigned(n))}; }
-template <int n> KV_INLINE I32x16 shift_left(I32x16 a) { return shift_left(a, n); }
-template <int n> KV_INLINE I32x16 shift_right(I32x16 a) { return shift_right(a, n); }
+template <int n>
+KV_INLINE I32x16 shift_left(I32x16 a) {
+  return shift_left(a, n);
+}
+template <int n>
+KV_INLINE I32x16 shift_right(I32x16 a) {
+  return shift_right(a, n);
+}
 
 // ---- conversion ----
 KV_INLINE F32x16 to_float(I32x16 a) { return {_mm512_cvtepi32_ps(a.v)}; }
@@ -74,9 +84,7 @@ KV_INLINE I32x16 load_i8_pairs(const void* p) { return {_mm512_cvtepi8_epi16(loa
 KV_INLINE void store_low16(void* p, I32x16 a) {
   _mm256_storeu_si256(static_cast<__m256i*>(p), _mm512_cvtepi32_epi16(a.v));
 }
-KV_INLINE void store_low8(void* p, I32x16 a) {
-  _mm_storeu_si128(static_cast<__m128i*>(p), _mm512_cvtepi32_epi8(a.v));
-}
+KV_INLINE void store_low8(void* p, I32x16 a) { _mm_storeu_si128(static_cast<__m128i*>(p), _mm512_cvtepi32_epi8(a.v)); }
 
 // ---- across lanes ----
 KV_INLINE __m256 low_half(__m512 a) { return _mm512_castps512_ps256(a); }
@@ -97,7 +105,9 @@ KV_INLINE int32_t max_lanes(I32x16 a) { return _mm512_reduce_max_epi32(a.v); }
 KV_INLINE int32_t sum_lanes(I32x16 a) { return _mm512_reduce_add_epi32(a.v); }
 KV_INLINE float first_lane(F32x16 a) { return _mm512_cvtss_f32(a.v); }
 
-struct F32Pair { F32x16 a, b; };
+struct F32Pair {
+  F32x16 a, b;
+};
 KV_INLINE F32Pair deinterleave(F32x16 a, F32x16 b) {
   const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
   const __m512i odd = _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);

@@ -20,8 +20,8 @@ KV_INLINE F32x16 load_codes(const std::byte* codes, size_t index) {
 // Adds dimensions [d0, d1) of `blocks` adjacent blocks of 16 positions to the scores of `rows` queries. `width`:
 // positions in a block; more than one block only where it is 16.
 template <CacheType type, int rows, int blocks>
-KV_INLINE void dot(const std::byte* codes, size_t block_stride, uint32_t width, uint32_t d0, uint32_t d1, const float* q,
-                   size_t q_stride, F32x16 (&acc)[rows][blocks]) {
+KV_INLINE void dot(const std::byte* codes, size_t block_stride, uint32_t width, uint32_t d0, uint32_t d1,
+                   const float* q, size_t q_stride, F32x16 (&acc)[rows][blocks]) {
   for (uint32_t d = d0; d < d1; ++d) {
     KV_UNROLL(8)
     for (int b = 0; b < blocks; ++b) {
@@ -220,8 +220,7 @@ void value_rows(const SideLayout& side, CacheSpan span, const float* weights, fl
   } else {
     for (; blocks > 1 && first + blocks <= count; first += blocks)
       value_tile<type, rows, blocks>(side, span, first, weights, kScoreStride, out, out_stride);
-    for (; first < count; ++first)
-      value_tile<type, rows, 1>(side, span, first, weights, kScoreStride, out, out_stride);
+    for (; first < count; ++first) value_tile<type, rows, 1>(side, span, first, weights, kScoreStride, out, out_stride);
   }
 }
 

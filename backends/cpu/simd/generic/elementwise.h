@@ -26,18 +26,25 @@ KV_INLINE float sum_of_squares(const float* x, uint32_t n) {
   return sum_lanes((sum[0] + sum[1]) + (sum[2] + sum[3]));
 }
 
+// y = x * scale * w, w may be NULL. The tail is a vector of its own, so that the loop has no masks.
+KV_INLINE void scale_row(const float* x, F32x16 scale, const float* w, uint32_t n, float* y) {
+  uint32_t i = 0;
+  for (; i + 16 <= n; i += 16) {
+    const F32x16 v = load(x + i) * scale;
+    store(y + i, w ? v * load(w + i) : v);
+  }
+  if (i == n) return;
+  const F32x16 v = load_first(x + i, n - i) * scale;
+  store_first(y + i, w ? v * load_first(w + i, n - i) : v, n - i);
+}
+
 inline void rms_norm(const float* x, size_t x_stride, const float* w, float eps, uint32_t rows, uint32_t width,
                      uint32_t group, float* y, size_t y_stride) {
   for (size_t r = 0; r < rows; ++r)
     for (uint32_t g = 0; g < width; g += group) {
       const float* in = x + r * x_stride + g;
-      float* out = y + r * y_stride + g;
       const float mean = sum_of_squares(in, group) / float(group);
-      const F32x16 scale = broadcast(1.0f / __builtin_sqrtf(mean + eps));
-      for (uint32_t i = 0; i < group; i += 16) {
-        const F32x16 v = load_first(in + i, group - i) * scale;
-        store_first(out + i, w ? v * load_first(w + i, group - i) : v, group - i);
-      }
+      scale_row(in, broadcast(1.0f / __builtin_sqrtf(mean + eps)), w, group, y + r * y_stride + g);
     }
 }
 

@@ -10,9 +10,16 @@
 
 namespace kvasir::cpu::KV_ISA {
 
-struct SideScale { F32x16 scale; };
-struct SideMinimum { F32x16 scale, minimum; };
-struct SideCodes { F32x16 scale; I32x16 codes; };  // a pair of int16 in each lane: scales of the halves of the block
+struct SideScale {
+  F32x16 scale;
+};
+struct SideMinimum {
+  F32x16 scale, minimum;
+};
+struct SideCodes {
+  F32x16 scale;
+  I32x16 codes;
+};  // a pair of int16 in each lane: scales of the halves of the block
 
 // Byte k of the 32 codes in eight lines, `bits` wide, from bit `shift` of the byte.
 KV_INLINE I32x16 code_field(const uint8_t* lines, int k, int shift, int bits) {

@@ -73,7 +73,8 @@ inline void run_tokens(const LinearArgs& args, const WeightTile& w, typename Pro
   const OperandRows x = {static_cast<const char*>(args.x) + t0 * args.x_stride_bytes, args.x_stride_bytes};
   uint32_t t = 0;
   for (; t + kTileTokens <= tokens; t += kTileTokens)
-    Product::template tile<R, int(kTileTokens)>(w, panel, {x.row(t), x.stride}, {sums.first + t * sums.stride, sums.stride});
+    Product::template tile<R, int(kTileTokens)>(w, panel, {x.row(t), x.stride},
+                                                {sums.first + t * sums.stride, sums.stride});
   if (tokens - t >= 2) {
     Product::template tile<R, 2>(w, panel, {x.row(t), x.stride}, {sums.first + t * sums.stride, sums.stride});
     t += 2;

@@ -90,10 +90,14 @@ KV_INLINE F32x16 relu(F32x16 x) { return max(zero(), x); }
 
 template <Activation act>
 KV_INLINE F32x16 apply(F32x16 x) {
-  if constexpr (act == Activation::kSilu) return silu(x);
-  else if constexpr (act == Activation::kGelu) return gelu(x);
-  else if constexpr (act == Activation::kGeluTanh) return gelu_tanh(x);
-  else return relu(x);
+  if constexpr (act == Activation::kSilu)
+    return silu(x);
+  else if constexpr (act == Activation::kGelu)
+    return gelu(x);
+  else if constexpr (act == Activation::kGeluTanh)
+    return gelu_tanh(x);
+  else
+    return relu(x);
 }
 
 }  // namespace kvasir::cpu::KV_ISA

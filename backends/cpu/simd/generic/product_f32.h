@@ -67,7 +67,7 @@ struct FloatProduct {
   static KV_INLINE void open(const WeightTile&, uint32_t, Panel&) {}
 
   template <int R, int T>
-  static void tile(const WeightTile& w, Panel&, OperandRows x, Accumulators sums) {
+  static KV_NOINLINE void tile(const WeightTile& w, Panel&, OperandRows x, Accumulators sums) {
     constexpr uint32_t kStep = uint32_t(Load::kStep);
     F32x16 sum[R][T];
     load_sums(sums, sum);
@@ -96,7 +96,9 @@ struct PanelProduct {
   static constexpr uint32_t kTileRows = kFloatTileRows, kVectorRows = 2;
   static constexpr uint32_t kPart = 256, kVectorPart = 256;
   static constexpr size_t kRowBytes = size_t{kPart} * 64;
-  struct Panel { alignas(64) float value[2][kPart][kGroupRows]; };
+  struct Panel {
+    alignas(64) float value[2][kPart][kGroupRows];
+  };
   static_assert(kTileRows <= 2);
 
   template <int R>
@@ -118,7 +120,7 @@ struct PanelProduct {
   }
 
   template <int R, int T>
-  static void tile(const WeightTile& w, Panel& panel, OperandRows x, Accumulators sums) {
+  static KV_NOINLINE void tile(const WeightTile& w, Panel& panel, OperandRows x, Accumulators sums) {
     F32x16 sum[R][T];
     load_sums(sums, sum);
     const WeightTile values = {reinterpret_cast<const uint8_t*>(panel.value), kRowBytes, 0, w.k1 - w.k0};

@@ -18,7 +18,9 @@ struct Int8Product {
   static constexpr size_t kUnitBytes = size_t{Format::kUnit.lines} * 64, kBlockBytes = size_t{Format::kBlockLines} * 64;
 
   // Scales of the whole part: [block][row group of the tile]. For one token they are decoded on the way.
-  struct Panel { Side side[kPart / 32 * kTileRows]; };
+  struct Panel {
+    Side side[kPart / 32 * kTileRows];
+  };
 
   template <int R>
   static KV_INLINE void open(const WeightTile& w, uint32_t tokens, Panel& panel) {
@@ -32,7 +34,8 @@ struct Int8Product {
 
   // One block of 32: R row groups x T tokens.
   template <int R, int T>
-  static KV_INLINE void block(const uint8_t* lines, size_t stride, OperandRows x, const Side* side, F32x16 (&sum)[R][T]) {
+  static KV_INLINE void block(const uint8_t* lines, size_t stride, OperandRows x, const Side* side,
+                              F32x16 (&sum)[R][T]) {
     typename Dot::Acc acc[R][T];
     const Int8Block* xt[T];
     KV_UNROLL(4)
@@ -64,7 +67,7 @@ struct Int8Product {
   }
 
   template <int R, int T>
-  static void tile(const WeightTile& w, Panel& panel, OperandRows x, Accumulators sums) {
+  static KV_NOINLINE void tile(const WeightTile& w, Panel& panel, OperandRows x, Accumulators sums) {
     F32x16 sum[R][T];
     load_sums(sums, sum);
     Side decoded[T == 1 ? Format::kUnitBlocks * R : 1];

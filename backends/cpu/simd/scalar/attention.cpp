@@ -8,6 +8,7 @@
 
 #define KV_ISA scalar
 #include "simd/scalar/vec.h"
+// Everything below is written over the vectors above.
 #include "simd/generic/math.h"
 namespace kvasir::cpu::KV_ISA {
 constexpr bool kWideTiles = false;

@@ -10,7 +10,9 @@
 
 namespace kvasir::cpu::KV_ISA {
 
-struct ByteLine { uint8_t code[64]; };
+struct ByteLine {
+  uint8_t code[64];
+};
 
 KV_INLINE ByteLine load_line(const uint8_t* p) {
   ByteLine out;
@@ -33,14 +35,19 @@ struct DotQ8 {
   static constexpr int kSteps = 8;
   using Lines = ByteLine;
   using Acc = I32x16;
-  template <class Side> static KV_INLINE Acc start(const Side&, const Int8Block& x) {
+  template <class Side>
+  static KV_INLINE Acc start(const Side&, const Int8Block& x) {
     return broadcast_i32(x.minus_128_sums);
   }
   static KV_INLINE Lines lines(const uint8_t* block, int s) { return load_line(block + 64 * s); }
-  template <class Side> static KV_INLINE Acc step(Acc acc, const Lines& w, const Side&, const Int8Block& x, int s) {
+  template <class Side>
+  static KV_INLINE Acc step(Acc acc, const Lines& w, const Side&, const Int8Block& x, int s) {
     return dot_line(acc, w, x, s);
   }
-  template <class Side> static KV_INLINE I32x16 finish(Acc acc, const Side&, const Int8Block&) { return acc; }
+  template <class Side>
+  static KV_INLINE I32x16 finish(Acc acc, const Side&, const Int8Block&) {
+    return acc;
+  }
 };
 
 // Codes 0 .. 15, meaning code - 8 (kOffset) or code.
@@ -49,23 +56,33 @@ struct DotQ4 {
   static constexpr int kSteps = 8;
   using Lines = ByteLine;
   using Acc = I32x16;
-  template <class Side> static KV_INLINE Acc start(const Side&, const Int8Block& x) {
+  template <class Side>
+  static KV_INLINE Acc start(const Side&, const Int8Block& x) {
     return broadcast_i32(kOffset ? x.minus_8_sums : 0);
   }
   static KV_INLINE Lines lines(const uint8_t* block, int s) { return nibbles(block, s); }
-  template <class Side> static KV_INLINE Acc step(Acc acc, const Lines& w, const Side&, const Int8Block& x, int s) {
+  template <class Side>
+  static KV_INLINE Acc step(Acc acc, const Lines& w, const Side&, const Int8Block& x, int s) {
     return dot_line(acc, w, x, s);
   }
-  template <class Side> static KV_INLINE I32x16 finish(Acc acc, const Side&, const Int8Block&) { return acc; }
+  template <class Side>
+  static KV_INLINE I32x16 finish(Acc acc, const Side&, const Int8Block&) {
+    return acc;
+  }
 };
 
 // Codes 0 .. 63, meaning code - 32, each half of the block times its own int8 scale (Side::codes: a pair of int16 in a
 // lane). The result is below 2^24, so that it is exact as a float too. A step is two lines.
 struct DotQ6 {
   static constexpr int kSteps = 4;
-  struct Lines { ByteLine line[2]; };
-  struct Acc { I32x16 half[2]; };
-  template <class Side> static KV_INLINE Acc start(const Side&, const Int8Block& x) {
+  struct Lines {
+    ByteLine line[2];
+  };
+  struct Acc {
+    I32x16 half[2];
+  };
+  template <class Side>
+  static KV_INLINE Acc start(const Side&, const Int8Block& x) {
     return {{broadcast_i32(2 * x.minus_16_halves[0]), broadcast_i32(2 * x.minus_16_halves[1])}};
   }
   static KV_INLINE Lines lines(const uint8_t* block, int s) {
@@ -78,11 +95,13 @@ struct DotQ6 {
     }
     return out;
   }
-  template <class Side> static KV_INLINE Acc step(Acc acc, const Lines& w, const Side&, const Int8Block& x, int s) {
+  template <class Side>
+  static KV_INLINE Acc step(Acc acc, const Lines& w, const Side&, const Int8Block& x, int s) {
     acc.half[s / 2] = dot_line(dot_line(acc.half[s / 2], w.line[0], x, 2 * s), w.line[1], x, 2 * s + 1);
     return acc;
   }
-  template <class Side> static KV_INLINE I32x16 finish(Acc acc, const Side& side, const Int8Block&) {
+  template <class Side>
+  static KV_INLINE I32x16 finish(Acc acc, const Side& side, const Int8Block&) {
     I32x16 out;
     for (int i = 0; i < 16; ++i) {
       const int32_t low = int16_t(side.codes.lane[i]), high = side.codes.lane[i] >> 16;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The kernels in plain C++.
+#define KV_ARRAY_LANES
 #include "simd/prelude.h"
 #include "simd/tables.h"
 

@@ -8,12 +8,16 @@
 
 namespace kvasir::cpu::KV_ISA {
 
-struct F32x16 { float lane[16]; };
-struct I32x16 { int32_t lane[16]; };
+struct F32x16 {
+  float lane[16];
+};
+struct I32x16 {
+  int32_t lane[16];
+};
 
 // A new vector from one expression of the lane number i.
-#define KV_LANES(Type, expression)                        \
-  Type out;                                               \
+#define KV_LANES(Type, expression)                         \
+  Type out;                                                \
   for (int i = 0; i < 16; ++i) out.lane[i] = (expression); \
   return out
 
@@ -46,8 +50,12 @@ KV_INLINE F32x16 operator-(F32x16 a, F32x16 b) { KV_LANES(F32x16, a.lane[i] - b.
 KV_INLINE F32x16 operator*(F32x16 a, F32x16 b) { KV_LANES(F32x16, a.lane[i] * b.lane[i]); }
 KV_INLINE F32x16 operator/(F32x16 a, F32x16 b) { KV_LANES(F32x16, a.lane[i] / b.lane[i]); }
 // a * b + c and c - a * b, rounded once.
-KV_INLINE F32x16 fma(F32x16 a, F32x16 b, F32x16 c) { KV_LANES(F32x16, __builtin_fmaf(a.lane[i], b.lane[i], c.lane[i])); }
-KV_INLINE F32x16 fnma(F32x16 a, F32x16 b, F32x16 c) { KV_LANES(F32x16, __builtin_fmaf(-a.lane[i], b.lane[i], c.lane[i])); }
+KV_INLINE F32x16 fma(F32x16 a, F32x16 b, F32x16 c) {
+  KV_LANES(F32x16, __builtin_fmaf(a.lane[i], b.lane[i], c.lane[i]));
+}
+KV_INLINE F32x16 fnma(F32x16 a, F32x16 b, F32x16 c) {
+  KV_LANES(F32x16, __builtin_fmaf(-a.lane[i], b.lane[i], c.lane[i]));
+}
 // Where a lane is NaN in either operand, the result is the second one.
 KV_INLINE F32x16 min(F32x16 a, F32x16 b) { KV_LANES(F32x16, a.lane[i] < b.lane[i] ? a.lane[i] : b.lane[i]); }
 KV_INLINE F32x16 max(F32x16 a, F32x16 b) { KV_LANES(F32x16, a.lane[i] > b.lane[i] ? a.lane[i] : b.lane[i]); }
@@ -68,8 +76,14 @@ KV_INLINE I32x16 max(I32x16 a, I32x16 b) { KV_LANES(I32x16, a.lane[i] > b.lane[i
 KV_INLINE I32x16 shift_left(I32x16 a, int n) { KV_LANES(I32x16, int32_t(uint32_t(a.lane[i]) << n)); }
 KV_INLINE I32x16 shift_right(I32x16 a, int n) { KV_LANES(I32x16, int32_t(uint32_t(a.lane[i]) >> n)); }
 KV_INLINE I32x16 shift_right_signed(I32x16 a, int n) { KV_LANES(I32x16, a.lane[i] >> n); }
-template <int n> KV_INLINE I32x16 shift_left(I32x16 a) { return shift_left(a, n); }
-template <int n> KV_INLINE I32x16 shift_right(I32x16 a) { return shift_right(a, n); }
+template <int n>
+KV_INLINE I32x16 shift_left(I32x16 a) {
+  return shift_left(a, n);
+}
+template <int n>
+KV_INLINE I32x16 shift_right(I32x16 a) {
+  return shift_right(a, n);
+}
 
 // ---- conversion ----
 KV_INLINE F32x16 to_float(I32x16 a) { KV_LANES(F32x16, float(a.lane[i])); }
@@ -137,7 +151,9 @@ KV_INLINE int32_t sum_lanes(I32x16 a) {
 KV_INLINE float first_lane(F32x16 a) { return a.lane[0]; }
 
 // even = elements 0, 2, 4 .. 30 of the 32 elements (a, b), odd = 1, 3 .. 31; interleave is the inverse.
-struct F32Pair { F32x16 a, b; };
+struct F32Pair {
+  F32x16 a, b;
+};
 KV_INLINE F32Pair deinterleave(F32x16 a, F32x16 b) {
   F32Pair out;
   for (int i = 0; i < 8; ++i) {
