@@ -9,5 +9,4 @@ KV_TARGET_BEGIN("avx2,fma,f16c")
 #include "simd/avx2/vec.h"
 // The vectors come first.
 #include "math_probe_body.h"
-#include "simd/generic/math.h"
 KV_TARGET_END

@@ -8,4 +8,3 @@
 #include "simd/avx512/vec.h"
 // The vectors come first.
 #include "math_probe_body.h"
-#include "simd/generic/math.h"

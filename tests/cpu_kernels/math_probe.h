@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The functions of simd/generic/math.h as loops over arrays of a multiple of 16 floats, one table for each vector type.
-// An implementation file includes vec.h and generic/math.h, then math_probe_body.h.
+// An implementation file includes a vec.h, then math_probe_body.h.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Defines KV_ISA::kProbe (see math_probe.h) from the vector functions already included.
+// Defines KV_ISA::kProbe (see math_probe.h) over the vectors already included.
 #pragma once
+
+#include "simd/generic/math.h"
 
 namespace kvasir::cpu::KV_ISA {
 

@@ -5,7 +5,6 @@
 #define KV_ISA probe_scalar
 #include "math_probe.h"
 #include "simd/prelude.h"
+#include "simd/scalar/vec.h"
 // The vectors come first.
 #include "math_probe_body.h"
-#include "simd/generic/math.h"
-#include "simd/scalar/vec.h"

@@ -113,7 +113,9 @@ TEST(Program, ScratchNeverOverlapsWhileAlive) {
         EXPECT_FALSE(together && share) << "values " << a << " and " << b << " at " << tokens << " tokens";
       }
     }
-    if (tokens == 512) EXPECT_LT(plan.bytes, all / 2);
+    if (tokens == 512) {
+      EXPECT_LT(plan.bytes, all / 2);
+    }
   }
 }
 

@@ -56,7 +56,8 @@ KV_INLINE F32x16 fma(F32x16 a, F32x16 b, F32x16 c) {
 KV_INLINE F32x16 fnma(F32x16 a, F32x16 b, F32x16 c) {
   KV_LANES(F32x16, __builtin_fmaf(-a.lane[i], b.lane[i], c.lane[i]));
 }
-// Where a lane is NaN in either operand, the result is the second one.
+// Where a lane is NaN in either operand, the result is the second one. A denormal may come back as it is or as zero: do
+// arithmetic with the result before it is seen.
 KV_INLINE F32x16 min(F32x16 a, F32x16 b) { KV_LANES(F32x16, a.lane[i] < b.lane[i] ? a.lane[i] : b.lane[i]); }
 KV_INLINE F32x16 max(F32x16 a, F32x16 b) { KV_LANES(F32x16, a.lane[i] > b.lane[i] ? a.lane[i] : b.lane[i]); }
 // a < b ? x : y (false where either is NaN).
