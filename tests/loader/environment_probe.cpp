@@ -9,7 +9,7 @@
 #include "loader/registry.h"
 
 // The leak checker traces the process, which a set-user-id program does not permit.
-extern "C" int __lsan_is_turned_off() { return 1; }
+extern "C" [[gnu::visibility("default")]] int __lsan_is_turned_off() { return 1; }
 
 int main() {
   kvasir::LoaderOptions options;
