@@ -264,7 +264,7 @@ typedef struct kv_metadata { /* pointers live as long as the model; text is not 
 /* Pair `index` < kv_model_info.metadata, in file order. */
 KV_API kv_status kv_model_metadata_at(const kv_model* model, size_t index, kv_metadata* out, kv_error* error);
 KV_API kv_status kv_model_metadata_find(const kv_model* model, const char* key, kv_metadata* out, kv_error* error);
-/* Element `index` of an array value. */
+/* Element `index` of an array value; finding a string takes time in proportion to the index. */
 KV_API kv_status kv_model_metadata_element(const kv_model* model, const char* key, uint64_t index, kv_metadata* out,
                                            kv_error* error);
 
@@ -352,7 +352,7 @@ KV_API kv_status kv_detokenize(const kv_tokenizer* tokenizer, const int32_t* tok
 /* 1 for the tokens after which a model has finished (end of text, end of turn). */
 KV_API int32_t kv_token_ends_generation(const kv_tokenizer* tokenizer, int32_t token);
 
-/* Text from tokens as they come, in whole characters. The tokenizer's model must outlive the stream. */
+/* Text from tokens as they come, in whole characters; a first token's leading space stays (kv_detokenize drops it). */
 KV_API kv_status kv_text_stream_create(const kv_tokenizer* tokenizer, uint32_t flags, kv_text_stream** out,
                                        kv_error* error);
 /* text is valid until the next call on the stream; it may be empty while a character is unfinished. */
@@ -390,7 +390,7 @@ typedef struct kv_memory_plan {
   uint32_t struct_size;
   uint32_t page_tokens;
   uint64_t weight_bytes;    /* on the device; shared by all contexts of the model there */
-  uint64_t cache_bytes;     /* when max_tokens are held */
+  uint64_t cache_bytes;     /* when one sequence holds max_tokens; each more may leave one page partly empty */
   uint64_t scratch_bytes;   /* programs and queues */
   uint64_t bytes_per_token; /* of cache, all layers; exact when a page is full */
   uint64_t max_tokens;      /* the capacity such a context would have */
@@ -542,7 +542,7 @@ KV_API kv_status kv_context_set_trace(kv_context* context, kv_trace_fn trace, vo
 
 /* ---- 14. SAMPLER --------------------------------------------------------------------------------------------------
  * A token out of logits. Order: logit bias, penalties, hook, temperature, top-k, softmax, top-p, min-p, draw. One seed
- * gives one stream of tokens on every platform (xoshiro256** seeded by splitmix64, own exponential). */
+ * gives one stream of tokens on every platform (SplitMix64 of seed and draw number, own exponential). */
 typedef struct kv_logit_bias { /* frozen */
   int32_t token;
   float bias; /* added to the logit; -INFINITY excludes the token */

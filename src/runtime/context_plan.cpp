@@ -96,6 +96,13 @@ Status measure_programs(const Model& model, const ContextPlan& plan, uint64_t* b
 
 uint64_t pages_for(uint64_t tokens, uint32_t page_tokens) { return tokens / page_tokens + (tokens % page_tokens != 0); }
 
+// What bounds the capacity.
+std::string limit_text(uint64_t budget, uint64_t device_memory) {
+  if (budget != 0) return "the memory budget of " + std::to_string(budget) + " bytes";
+  if (device_memory != 0) return "the device's memory of " + std::to_string(device_memory) + " bytes";
+  return "a 31-bit position";
+}
+
 // Capacity in tokens and pages from what the application, the budget, the model and the device's memory allow.
 Status choose_capacity(const Model& model, const kv_context_options& options, ContextPlan* plan) {
   const uint64_t total = plan->device->memory_total();
@@ -111,7 +118,6 @@ Status choose_capacity(const Model& model, const kv_context_options& options, Co
     }
   }
   const uint64_t most_tokens = most_pages * plan->page_tokens;
-  const char* limit = options.memory_budget != 0 ? "the memory budget" : "the device's memory";
   uint64_t tokens = options.max_tokens;
   if (tokens == 0) {
     const uint64_t trained = model.config().context_length;
@@ -119,13 +125,12 @@ Status choose_capacity(const Model& model, const kv_context_options& options, Co
     tokens = std::min(wanted, most_tokens);
   }
   KV_CHECK(tokens != 0 && tokens <= most_tokens, KV_OUT_OF_MEMORY,
-           "a cache for %llu tokens needs %llu bytes (%llu per page of %u tokens); %s of %llu bytes holds %llu tokens",
-           ull{std::max<uint64_t>(tokens, 1)},
-           ull{pages_for(std::max<uint64_t>(tokens, 1), plan->page_tokens) * plan->page_bytes}, ull{plan->page_bytes},
-           plan->page_tokens, limit, ull{options.memory_budget != 0 ? options.memory_budget : total}, ull{most_tokens});
+           "a cache for %llu tokens takes %llu bytes per page of %u tokens; %s holds %llu tokens",
+           ull{std::max<uint64_t>(tokens, 1)}, ull{plan->page_bytes}, plan->page_tokens,
+           limit_text(options.memory_budget, plan->page_bytes == 0 ? 0 : total).c_str(), ull{most_tokens});
   plan->max_tokens = tokens;
-  // Without a budget, tokens are what is limited: sequences may each leave a page partly empty.
-  plan->max_pages = options.memory_budget != 0 ? most_pages : KVB_NONE - 1;
+  // Sequences beside the first may each leave one page partly empty; beyond that, memory is bounded by tokens.
+  plan->max_pages = std::min(most_pages, pages_for(tokens, plan->page_tokens) + plan->max_sequences - 1);
   return measure_cache(model, *plan, pages_for(tokens, plan->page_tokens), &plan->cache_bytes);
 }
 

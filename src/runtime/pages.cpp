@@ -9,9 +9,12 @@ uint32_t Pages::shared() const {
   return static_cast<uint32_t>(std::count_if(pages_.begin(), pages_.end(), [](const Page& p) { return p.users > 1; }));
 }
 
-void Pages::grow(uint32_t new_count) {
-  free_.reserve(new_count);
-  pages_.reserve(new_count);
+void Pages::reserve(uint32_t count) {
+  free_.reserve(count);
+  pages_.reserve(count);
+}
+
+void Pages::grow(uint32_t new_count) noexcept {
   // The newest page is taken last: low page numbers stay together.
   const uint32_t old_count = count();
   pages_.resize(new_count);

@@ -20,8 +20,10 @@ class Pages {
   uint32_t shared() const;                 // used by more than one sequence
   uint64_t rows() const { return rows_; }  // in use, shared ones counted once
 
-  // Pages [count(), new_count) exist now and are free. The only call that can throw (bad_alloc, nothing changed).
-  void grow(uint32_t new_count);
+  // Room for that many pages. The only call that can throw (bad_alloc, nothing changed).
+  void reserve(uint32_t count);
+  // Pages [count(), new_count) exist now and are free. new_count has been reserved.
+  void grow(uint32_t new_count) noexcept;
 
   uint32_t take() noexcept;  // a free page (there must be one), used once, 0 rows
   void retain(uint32_t page) noexcept;

@@ -101,13 +101,16 @@ Status Context::ensure_free_pages(uint64_t free) {
   if (pages_.free() >= free) return {};
   const uint64_t have = pages_.count();
   const uint64_t least = have + (free - pages_.free());
-  KV_CHECK(least <= plan_.max_pages, KV_CONTEXT_FULL, "%llu pages of %u tokens are needed, the memory budget has %llu",
+  KV_CHECK(least <= plan_.max_pages, KV_CONTEXT_FULL,
+           "%llu pages of %u tokens are needed, the context may have %llu (a memory budget, or max_tokens and "
+           "max_sequences)",
            ull{least}, plan_.page_tokens, ull{plan_.max_pages});
   // Half as much again, so that growth is rare; just what is needed when that is too much for the device.
   const uint64_t generous = std::min(
       {std::max(least, have + have / 2), plan_.max_pages, std::max(least, plan_.max_tokens / plan_.page_tokens + 1)});
   Status status;
   for (const uint64_t count : {generous, least}) {
+    pages_.reserve(static_cast<uint32_t>(count));  // so that bookkeeping cannot fail once the device has grown
     const std::vector<uint32_t> counts(plan_.groups.size(), static_cast<uint32_t>(count));
     status = noted(backend_call(
         [&](kv_error* error) { return api().cache_resize(queue_.get(), cache_.get(), counts.data(), error); }));

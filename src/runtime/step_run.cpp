@@ -29,6 +29,12 @@ StepRun::StepRun(Context& context, std::span<const Context::Input> inputs, const
       width_(context.row_width()),
       relay_(context.model_->program(), context.trace_, context.trace_user_) {}
 
+StepRun::~StepRun() {
+  for (const Append& append : appends_) {
+    for (const uint32_t page : append.fresh) context_.release_page(page);
+  }
+}
+
 Status StepRun::run() {
   KV_RETURN_IF_ERROR(check_call());
   appends_.reserve(inputs_.size());
@@ -150,6 +156,7 @@ void StepRun::finish(Append* append, bool keep) noexcept {
   }
   while (sequence.pages.size() * page_tokens < end) sequence.pages.push_back(append->fresh[used++]);
   for (size_t i = append->fresh.size(); i > used; i--) context_.release_page(append->fresh[i - 1]);
+  append->fresh.clear();
 
   const Context::Input& input = inputs_[append->input];
   for (uint64_t i = 0; i < kept; i++)

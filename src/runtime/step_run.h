@@ -18,6 +18,11 @@ class StepRun {
   StepRun(Context& context, std::span<const Context::Input> inputs, const kv_step_options& options,
           std::span<Context::Result> results);
 
+  // An exception on the way (no memory, a callback that throws) rolls back like a failure.
+  ~StepRun();
+  StepRun(const StepRun&) = delete;
+  StepRun& operator=(const StepRun&) = delete;
+
   Status run();
 
  private:
@@ -29,7 +34,7 @@ class StepRun {
     uint64_t done = 0;            // appended so far, of inputs_[input].count
     uint64_t rows_done = 0;       // embedding rows used so far
     bool copies_tail = false;     // fresh[0] replaces the sequence's shared last page
-    std::vector<uint32_t> fresh;  // pages taken for this input
+    std::vector<uint32_t> fresh;  // pages taken for this input; none once it is finished
     Status status;
   };
 

@@ -2,6 +2,7 @@
 //
 // Cancel, progress, trace, callbacks for all rows, rows into the caller's memory. (Case P26.)
 #include <cstring>
+#include <new>
 #include <thread>
 
 #include "support/toy_model.h"
@@ -180,6 +181,22 @@ TEST_P(Control, ProgressEndsAtTheTotal) {
   const std::vector<int32_t> tokens = random_tokens(20, 64, 5);
   OK(kv_prefill(c.get(), 0, tokens.data(), tokens.size(), &o, nullptr, &e));
   EXPECT_EQ(done, (std::vector<uint64_t>{8, 16, 20}));
+}
+
+// Whatever is thrown through a step, no page stays taken and the next call works.
+TEST_P(Control, ACallbackThatThrowsLeavesNothing) {
+  const ContextPtr c = context(4);
+  const std::vector<int32_t> tokens = random_tokens(30, 64, 6);
+  kv_step_options o = sized<kv_step_options>();
+  o.progress = [](void*, uint64_t done, uint64_t) {
+    if (done >= 12) throw std::bad_alloc();
+  };
+  FAILS(KV_OUT_OF_MEMORY, "no memory", kv_prefill(c.get(), 0, tokens.data(), tokens.size(), &o, nullptr, &e));
+  kv_context_info info = sized<kv_context_info>();
+  OK(kv_context_get_info(c.get(), &info, &e));
+  EXPECT_EQ(info.pages_used, 0U);
+  EXPECT_EQ(info.free_tokens, 256U);
+  EXPECT_TRUE(same_bits(prefill(c.get(), 0, tokens), prefill(context().get(), 0, tokens)));
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, Control, testing::ValuesIn(backends()), [](const auto& p) { return p.param; });

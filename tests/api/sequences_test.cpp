@@ -222,6 +222,22 @@ TEST_P(Sequences, RowsOfTheCacheCanBeRead) {
         kv_cache_read(c.get(), KV_DEFAULT_SEQUENCE, 0, KV_CACHE_K, 0, 4, part.data(), part.size(), &e));
 }
 
+TEST_P(Sequences, ManyShortSequencesStayWithinTheBound) {
+  // 64 tokens in pages of 16: 4 pages, and one partly empty page for each of the 15 further sequences of a step.
+  const ContextPtr c = context(64, 16);
+  kv_status status = KV_OK;
+  uint64_t held = 0;
+  for (int i = 0; i < 40 && status == KV_OK; i++) {
+    kv_sequence s = 0;
+    OK(kv_sequence_create(c.get(), &s, &e));
+    const int32_t token = 3;
+    status = kv_prefill(c.get(), s, &token, 1, nullptr, nullptr, &e);
+    if (status == KV_OK) held++;
+  }
+  EXPECT_EQ(status, KV_CONTEXT_FULL) << e.message;
+  EXPECT_EQ(held, 4U + 15U);
+}
+
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kSanitized = true;
 #else
