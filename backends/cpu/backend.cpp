@@ -142,6 +142,11 @@ kv_status api_cache_write_rows(kvb_queue* queue, kvb_cache* cache, const kvb_cac
   return on_cache(queue, cache, error, [&](Cache& known) { return known.write_rows(rows, data, bytes, error); });
 }
 
+kv_status api_cache_move_rows(kvb_queue* queue, kvb_cache* cache, uint32_t group, const kvb_cache_move* moves,
+                              uint32_t count, const kvb_rope* const* rope, kv_error* error) {
+  return on_cache(queue, cache, error, [&](Cache& known) { return known.move_rows(group, moves, count, rope, error); });
+}
+
 kv_status api_program_check(kvb_device* device, const kvb_program_desc* desc, const kvb_cache_desc* cache,
                             uint32_t* first_unsupported, kv_error* error) {
   return with<Device>(device, "device", error,
@@ -217,7 +222,7 @@ constexpr kvb_api make_api() {
   api.cache_poison_page = api_cache_poison_page;
   api.cache_read_rows = api_cache_read_rows;
   api.cache_write_rows = api_cache_write_rows;
-  api.cache_move_rows = nullptr;
+  api.cache_move_rows = api_cache_move_rows;
   api.program_check = api_program_check;
   api.program_memory = api_program_memory;
   api.program_compile = api_program_compile;

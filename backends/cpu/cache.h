@@ -50,8 +50,12 @@ class Cache {
   kv_status poison_page(uint32_t group, uint32_t page, kv_error* error);
   kv_status read_rows(const kvb_cache_rows* rows, void* data, uint64_t bytes, kv_error* error) const;
   kv_status write_rows(const kvb_cache_rows* rows, const void* data, uint64_t bytes, kv_error* error);
+  kv_status move_rows(uint32_t group, const kvb_cache_move* moves, uint32_t count, const kvb_rope* const* rope,
+                      kv_error* error);
 
  private:
+  kv_status check_moves(uint32_t group, const kvb_cache_move* moves, uint32_t count, const kvb_rope* const* rope,
+                        kv_error* error) const;
   kv_status check_rows(uint32_t group, uint32_t page, uint32_t first, uint32_t count, kv_error* error) const;
   // Reads and checks a description of rows, and that `bytes` is what they need.
   kv_status judge_rows(const kvb_cache_rows* rows, const void* data, uint64_t bytes, kvb_cache_rows* out,

@@ -3,12 +3,12 @@
 // Operations on cache rows. Steps run inside queue_submit, so nothing can be under way on the queue when these are
 // called: they just run.
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 #include "cache.h"
 #include "sdk/fpstate.h"
 #include "sdk/handle.h"
+#include "sdk/rope.h"
 #include "sdk/verify.h"
 
 namespace kvasir::ref {
@@ -48,23 +48,6 @@ void read_rows_f32(const Cache& cache, const kvb_cache_rows& rows, float* out) {
       cache.read_head(rows.layer, rows.what, rows.page, row, head, out);
       out += width;
     }
-  }
-}
-
-// Turns the pairs of one head by the angle of `delta` positions. The magnitude of the parameters is in the stored keys
-// already.
-void rotate(const kvb_rope& rope, int32_t delta, float* head) {
-  const double* frequency = sdk::rope_frequencies(rope);
-  for (uint32_t i = 0; i < rope.pairs; ++i) {
-    const bool adjacent = rope.pairing == KVB_ROPE_ADJACENT;
-    float& u = head[rope.first + (adjacent ? 2 * i : i)];
-    float& v = head[rope.first + (adjacent ? 2 * i + 1 : i + rope.pairs)];
-    const double angle = delta * frequency[i];
-    const auto c = static_cast<float>(std::cos(angle));
-    const auto s = static_cast<float>(std::sin(angle));
-    const float turned = u * c - v * s;
-    v = u * s + v * c;
-    u = turned;
   }
 }
 
@@ -112,7 +95,7 @@ void move_layer(const Cache& cache, uint32_t layer, const kvb_cache_move* moves,
       for (uint32_t head = 0; head < group.kv_heads; ++head) {
         float* keys = row_buffer + size_t{head} * group.k_dim;
         cache.read_head(layer, KVB_ROWS_K, moves[i].to_page, moves[i].to_row + row, head, keys);
-        rotate(*rope, moves[i].delta, keys);
+        sdk::turn_head(*rope, moves[i].delta, keys);
       }
       cache.write_row(layer, KVB_ROWS_K, moves[i].to_page, moves[i].to_row + row, row_buffer);
     }

@@ -109,6 +109,60 @@ TEST(Cache, WrittenRowsAreReadBack) {
   }
 }
 
+// Places and positions of rows change in one call: overlapping runs, several pages, rows that stay where they are.
+TEST(Cache, MovesRowsAsTheReferenceDoes) {
+  struct {
+    kvb_rope header;
+    double frequency[5];
+  } const rope{{KVB_ROPE_HALVES, 2, 5, 1.0f}, {1.0, 0.3, 0.1, 0.03, 0.01}};
+  const kvb_rope* const turned[] = {&rope.header};
+  const uint32_t last = StoreRig::kPages - 1;
+  const kvb_cache_move moves[] = {
+      {last, 0, last, 7, 1, 7}, {last, 2, last, 1, 5, -1}, {last - 1, 3, last, 8, 4, -11}, {last, 7, last, 0, 1, 0}};
+  for (const uint32_t type : kCacheTypes) {
+    for (const kvb_rope* const* ropes : {static_cast<const kvb_rope* const*>(nullptr), turned}) {
+      SCOPED_TRACE(std::string(sdk::type_name(type)) + (ropes == nullptr ? "" : ", turned"));
+      std::vector<std::vector<unsigned char>> seen;
+      for (const char* backend : {"cpu", "ref"}) {
+        StoreRig rig(backend, type, 2, 20, 12);
+        rig.store(RandomWeights(9).vector(24 * 2 * 20, 0, 1));
+        kv_error error{};
+        ASSERT_EQ(rig.device.api->cache_move_rows(rig.queue.get(), rig.cache.get(), 0, moves, 4, ropes, &error), KV_OK)
+            << error.message;
+        for (const uint32_t what : {KVB_ROWS_K, KVB_ROWS_V}) {
+          seen.push_back(rig.read(what, KVB_FORMAT_STORED, last, 0, 12));
+          seen.push_back(rig.read(what, KVB_FORMAT_STORED, last - 1, 0, 12));
+        }
+      }
+      for (size_t i = 0; i < 4; i++) EXPECT_EQ(seen[i], seen[i + 4]) << i;
+    }
+  }
+}
+
+TEST(Cache, RefusesMovesWhole) {
+  StoreRig rig("cpu", KV_TYPE_F16, 2, 20, 12);
+  rig.store(RandomWeights(9).vector(12 * 2 * 20, 0, 1));
+  const auto before = rig.read(KVB_ROWS_K, KVB_FORMAT_STORED, StoreRig::kPages - 1, 0, 12);
+  const auto move = [&](const std::vector<kvb_cache_move>& moves, const kvb_rope* const* rope, kv_error& error) {
+    return rig.device.api->cache_move_rows(rig.queue.get(), rig.cache.get(), 0, moves.data(),
+                                           static_cast<uint32_t>(moves.size()), rope, &error);
+  };
+  const uint32_t last = StoreRig::kPages - 1;
+  kv_error error{};
+  EXPECT_EQ(move({{last, 0, last, 1, 1, 0}, {0, 0, StoreRig::kPages, 0, 1, 0}}, nullptr, error), KV_INVALID_ARGUMENT);
+  EXPECT_EQ(std::string(error.message), "page 64 of 64");
+  EXPECT_EQ(move({{last, 11, last, 0, 2, 0}}, nullptr, error), KV_INVALID_ARGUMENT);
+  EXPECT_EQ(std::string(error.message), "rows 11 to 13 of a page of 12 tokens");
+  const kvb_rope wide{KVB_ROPE_ADJACENT, 0, 11, 1.0f};
+  const kvb_rope* const ropes[] = {&wide};
+  EXPECT_EQ(move({{last, 0, last, 1, 1, 1}}, ropes, error), KV_INVALID_ARGUMENT);
+  rig.host.calls_until_failure = 0;
+  EXPECT_EQ(move({{last, 0, last, 1, 1, 0}}, nullptr, error), KV_OUT_OF_MEMORY);
+  rig.host.calls_until_failure = -1;
+  EXPECT_EQ(rig.read(KVB_ROWS_K, KVB_FORMAT_STORED, last, 0, 12), before);
+  EXPECT_EQ(move({}, nullptr, error), KV_OK);
+}
+
 TEST(Cache, CopiedRowsAndOnlyThose) {
   for (const uint32_t type : kCacheTypes) {
     StoreRig rig("cpu", type, 2, 20, 40);
