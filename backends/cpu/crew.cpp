@@ -180,7 +180,7 @@ void Crew::await_finish() {
 }
 
 // Each of up to size() bodies takes chunks until there are none; with an executor that runs them one after another the
-// first takes all.
+// first takes all. The caller takes what an executor leaves that drops bodies (a pool that is shutting down).
 void Crew::run_on_executor(uint32_t chunks, ChunkFn body, void* arg) {
   struct Job {
     std::atomic<uint32_t> next{0};
@@ -198,6 +198,7 @@ void Crew::run_on_executor(uint32_t chunks, ChunkFn body, void* arg) {
       shared.body(shared.arg, chunk, member);
   };
   executor_.parallel_for(executor_.user, std::min(size_, chunks), lane, &job);
+  lane(&job, 0);
 }
 
 }  // namespace kvasir::cpu

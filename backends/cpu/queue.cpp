@@ -66,8 +66,8 @@ Queue::~Queue() {
 
 kv_status Queue::check_process(kv_error* error) const {
   KV_REQUIRE(getpid() == process_, error, KV_DEVICE_LOST,
-             "the queue belongs to process %lld; its threads do not exist in this child",
-             static_cast<long long>(process_));
+             "the queue belongs to process %lld; in this fork of it, %lld, its threads do not exist",
+             static_cast<long long>(process_), static_cast<long long>(getpid()));
   return KV_OK;
 }
 

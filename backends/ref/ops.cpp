@@ -36,7 +36,7 @@ double activate(uint32_t activation, double x) {
   constexpr double kSqrtTwoOverPi = 0.79788456080286535588;
   switch (activation) {
     case KVB_ACT_SILU: return x / (1 + std::exp(-x));
-    case KVB_ACT_GELU: return x * 0.5 * (1 + std::erf(x * kSqrtHalf));
+    case KVB_ACT_GELU: return x * 0.5 * std::erfc(-x * kSqrtHalf);
     case KVB_ACT_GELU_TANH: return x * 0.5 * (1 + std::tanh(kSqrtTwoOverPi * (x + 0.044715 * x * x * x)));
     default: return x < 0 ? 0 : x;  // KVB_ACT_RELU; NaN stays
   }
@@ -336,6 +336,31 @@ int32_t next_largest(const double* keys, uint32_t count, int32_t last) {
   return best;
 }
 
+// The sum of a group's two largest keys.
+double group_score(const double* keys, uint32_t count) {
+  double first = -std::numeric_limits<double>::infinity(), second = first;
+  for (uint32_t e = 0; e < count; ++e) {
+    if (std::isnan(keys[e])) return keys[e];
+    second = std::max(second, std::min(first, keys[e]));
+    first = std::max(first, keys[e]);
+  }
+  return count > 1 ? first + second : first;
+}
+
+// Takes the experts of all but the best `used` of `groups` groups out of the choice: their keys become NaN.
+void keep_best_groups(double* keys, uint32_t experts, uint32_t groups, uint32_t used) {
+  const uint32_t each = experts / groups;
+  for (uint32_t kept = groups; kept > used; --kept) {
+    double least = std::numeric_limits<double>::infinity();
+    uint32_t worst = 0;
+    for (uint32_t g = 0; g < groups; ++g) {
+      const double score = group_score(keys + size_t{g} * each, each);
+      if (score <= least) least = score, worst = g;  // of equal ones the later goes
+    }
+    std::fill_n(keys + size_t{worst} * each, each, std::numeric_limits<double>::quiet_NaN());
+  }
+}
+
 double route_score(uint32_t scoring, float x, double largest, double sum) {
   const bool softmax = scoring == KVB_ROUTE_SOFTMAX || scoring == KVB_ROUTE_SOFTMAX_NORMALIZED;
   return softmax ? std::exp(x - largest) / sum : 1 / (1 + std::exp(-double{x}));
@@ -357,6 +382,8 @@ kv_status moe_route(const OpContext& c) {
     for (uint32_t e = 0; e < x.width; ++e) {
       keys[e] = score(static_cast<int32_t>(e)) + (bias != nullptr ? double{bias[e]} : 0);
     }
+    const uint32_t groups = c.param(4) & 0xffff, groups_used = c.param(4) >> 16;
+    if (groups > 1) keep_best_groups(keys, x.width, groups, groups_used);
     auto* const id = reinterpret_cast<int32_t*>(ids.row(r));
     int32_t last = -1;
     bool broken = false;
@@ -424,6 +451,10 @@ kv_status top_k(const OpContext& c) {
       id[k] = exhausted ? 0 : last;
       c.out().row(r)[k] = exhausted ? std::numeric_limits<float>::quiet_NaN() : x.row(r)[last];
     }
+  }
+  // The host gets the ids behind the scores.
+  if (c.program.code().output == c.op().out[0]) {
+    std::memcpy(c.out().data + x.rows * c.param(0), c.out(1).data, x.rows * c.param(0) * sizeof(int32_t));
   }
   return KV_OK;
 }

@@ -18,19 +18,7 @@ using sdk::object_of;
 
 namespace {
 
-// Ops of the specification that are not here. Group-limited routing has no defined group score.
-kv_status check_supported(const sdk::Program& code, uint32_t* first_unsupported, kv_error* error) {
-  for (uint32_t i = 0; i < code.ops.size(); ++i) {
-    const kvb_op& op = code.ops[i];
-    if (op.code != KVB_OP_MOE_ROUTE || (op.param[4] & 0xffffu) <= 1) continue;
-    *first_unsupported = i;
-    return sdk::fail(error, KV_UNSUPPORTED, "op %u (MOE_ROUTE, layer %u): routing limited to groups of experts", i,
-                     op.layer);
-  }
-  return KV_OK;
-}
-
-// Reads, verifies, and checks support; `weight_count` as in sdk::verify_program.
+// Reads and verifies; `weight_count` as in sdk::verify_program.
 kv_status read(const kvb_program_desc* desc, const kvb_cache_desc* cache, uint32_t weight_count, sdk::Program* code,
                CacheLayout* layout, uint32_t* first_unsupported, kv_error* error) {
   KV_TRY(sdk::read_program(desc, code, error));
@@ -38,8 +26,7 @@ kv_status read(const kvb_program_desc* desc, const kvb_cache_desc* cache, uint32
   uint32_t bad_op = KVB_NONE;
   const kv_status status = sdk::verify_program(*code, *layout, weight_count, &bad_op, error);
   if (status == KV_UNSUPPORTED) *first_unsupported = bad_op;
-  KV_TRY(status);
-  return check_supported(*code, first_unsupported, error);
+  return status;
 }
 
 kv_status measure(const sdk::Program& code, const CacheLayout& layout, ProgramSize* out, kv_error* error) {
@@ -55,7 +42,7 @@ kv_status measure(const sdk::Program& code, const CacheLayout& layout, ProgramSi
     if (code.traced()) size.trace = uint64_t{code.desc.max_length} * sizeof(float);
   }
   size.scratch = code.desc.scratch_bytes;
-  size.output = code.max_rows(code.values[code.output]) * code.values[code.output].width * sizeof(float);
+  size.output = code.output_floats(code.desc.max_outputs) * sizeof(float);
   size.row = widest * sizeof(float);
   size.numbers = numbers * sizeof(double);
   size.sums = sums * sizeof(double);

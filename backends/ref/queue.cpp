@@ -56,7 +56,7 @@ kv_status Queue::submit(const Program& program, const Cache& cache, const kvb_st
     outcomes_.back().status = run_step(program, cache, step);
   }
   if (outcomes_.back().status == KV_OK) {
-    std::copy_n(program.output(), size_t{step.output_count} * program.code().values[program.code().output].width, out);
+    std::copy_n(program.output(), program.code().output_floats(step.output_count), out);
   }
   *out_ticket = last_ticket_;
   return KV_OK;

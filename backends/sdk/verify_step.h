@@ -134,7 +134,7 @@ class StepVerifier {
       KV_REQUIRE(o == 0 || step_.output_rows[o] > step_.output_rows[o - 1], error_, KV_INVALID_ARGUMENT,
                  "output %u is row %u after row %u; they must rise", o, step_.output_rows[o], step_.output_rows[o - 1]);
     }
-    const uint64_t needed = uint64_t{step_.output_count} * program_.values[program_.output].width;
+    const uint64_t needed = program_.output_floats(step_.output_count);
     KV_REQUIRE(needed == 0 || out != nullptr, error_, KV_INVALID_ARGUMENT, "out is NULL, but %u rows are wanted",
                step_.output_count);
     KV_REQUIRE(out_floats >= needed, error_, KV_BUFFER_TOO_SMALL, "out holds %llu floats, the step gives %llu",

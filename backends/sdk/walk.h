@@ -5,6 +5,7 @@
 // needs; verify.h judges the content, and everything else here assumes that it did.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -53,6 +54,13 @@ struct Program {
     return uint64_t{value.rows == KVB_ROWS_TOKENS ? tokens : outputs} * value.depth;
   }
   uint64_t max_rows(const kvb_value& value) const { return rows(value, desc.max_tokens, desc.max_outputs); }
+
+  // Floats that a step with `outputs` output rows gives to the host: ids of a TOP_K follow its scores.
+  uint64_t output_floats(uint32_t outputs) const {
+    const auto gives_ids = [this](const kvb_op& op) { return op.code == KVB_OP_TOP_K && op.out[0] == output; };
+    const uint64_t scores = uint64_t{outputs} * values[output].width;
+    return std::any_of(ops.begin(), ops.end(), gives_ids) ? 2 * scores : scores;
+  }
 
   // The run that starts at op `first`: walk with `for (i = 0; i < ops.size(); i += run_at(i).count)`.
   OpRun run_at(uint32_t first) const {

@@ -20,7 +20,9 @@ constexpr uint64_t kShownElements = 5;  // of an array
 
 std::string scalar_text(const kv_metadata& value) {
   switch (value.kind) {
-    case KV_METADATA_INTEGER: return std::to_string(value.integer);
+    case KV_METADATA_INTEGER:
+      return value.is_unsigned != 0 ? std::to_string(static_cast<uint64_t>(value.integer))
+                                    : std::to_string(value.integer);
     case KV_METADATA_FLOAT: return format("%g", value.real);
     case KV_METADATA_BOOL: return value.integer != 0 ? "true" : "false";
     default: break;

@@ -50,20 +50,29 @@
  *                                                                      a second thread gets KV_BUSY
  *   kv_sequence   a number: an ordered list of tokens in a context.    as its context
  *   kv_tokenizer  text to tokens and back.                             any thread
- *   kv_text_stream, kv_sampler, kv_model_builder                       one thread at a time
+ *   kv_backend_report  immutable.                                      any thread
+ *   kv_text_stream, kv_sampler, kv_model_builder                       one thread at a time; this is not checked
  *   kv_cancel     a flag that stops long calls.                        any thread, any time
- * Children keep their parents alive: release in any order. Releasing NULL does nothing. There is no global state.
- * Callbacks run on the thread that made the call unless they say otherwise, and must not call back into the object that
- * is calling them.
+ * "One thread at a time" is about calls: an object may move between threads. A call through a const pointer changes
+ * nothing and leaves borrowed memory valid; on a context it is a call all the same. Children keep their parents alive:
+ * release in any order, once. Releasing NULL does nothing. There is no global state.
+ * Callbacks run on the thread that made the call unless they say otherwise, must return (no exception, panic or longjmp
+ * through Kvasir), and must not call back into the object that is calling them. Memory they are given is valid until they
+ * return. A callback stops the call it runs in by setting the call's kv_cancel. It sees the floating-point state of its
+ * thread's owner (an allocator does not); every call leaves that state as found. A context that is released while it is
+ * in use is freed when that use ends. After fork() the child's contexts of before answer KV_DEVICE_LOST; new ones work.
  *
  * ---- 4. ERRORS AND STRUCTS ---------------------------------------------------------------------------------------
  * Fallible calls return a kv_status and take a kv_error* last (may be NULL). On failure out parameters are untouched
  * unless said otherwise, and objects are as before. Structs start with struct_size: set it to sizeof the struct and the
  * rest to zero (`kv_context_options o = {.struct_size = sizeof o};`); zero means default. Structs only ever grow at the
  * end: a library older than your header refuses a non-zero field it does not know (KV_UNSUPPORTED). Options may be NULL:
- * all defaults.
- * Strings are UTF-8. `size_t* length` out parameters of buffers hold the full length even when the buffer is too small
- * (KV_BUFFER_TOO_SMALL; nothing is written past it), so pass capacity 0 to ask. No NUL is appended.
+ * all defaults. Pointers inside options are read during the call only, unless said otherwise.
+ * Strings are UTF-8 and end in NUL unless a length stands beside them; strings handed out are never NULL unless said
+ * otherwise. Paths are the system's bytes. What comes from a file or a plugin (names, metadata, text of tokens, and
+ * sentences that quote them) is handed on as it is and may not be UTF-8. A pointer may be NULL where its count is 0.
+ * `size_t* length` out parameters of buffers hold the full length even when the buffer is too small
+ * (KV_BUFFER_TOO_SMALL; nothing is written to it), so pass capacity 0 to ask. No NUL is appended.
  */
 #ifndef KVASIR_KVASIR_H
 #define KVASIR_KVASIR_H
@@ -119,12 +128,13 @@ enum {
 typedef struct kv_runtime_options {
   uint32_t struct_size;
   uint32_t flags; /* KV_RUNTIME_* */
-  kv_log_fn log;  /* NULL = silent. Any thread */
+  kv_log_fn log;  /* NULL = silent. Any thread, as long as anything of the runtime lives */
   void* log_user;
   const kv_allocator* allocator;   /* large host blocks; copied; NULL = the C library */
   kv_parallel_for_fn parallel_for; /* lent executor: then Kvasir starts no threads. NULL = backends own theirs */
   void* parallel_user;
-  void (*destroyed)(void* user); /* called once when no callback of this runtime will be called again; may be NULL */
+  void (*destroyed)(void* user); /* called once, on any thread, when no callback of this runtime will be called again;
+                                    not after a failed kv_runtime_create; may be NULL */
   void* destroyed_user;
   const char* backend_path; /* absolute directories, ':' between them, searched for plugins first; may be NULL */
 } kv_runtime_options;
@@ -242,24 +252,24 @@ typedef struct kv_model_info { /* strings live as long as the model */
 KV_API kv_status kv_model_get_info(const kv_model* model, kv_model_info* out, kv_error* error);
 
 enum {                          /* kinds of metadata values */
-       KV_METADATA_INTEGER = 1, /* integer; unsigned 64-bit values keep their bits */
+       KV_METADATA_INTEGER = 1, /* integer; is_unsigned = 1: the bits of a uint64_t */
        KV_METADATA_FLOAT = 2,
        KV_METADATA_BOOL = 3,   /* integer 0 or 1 */
        KV_METADATA_STRING = 4, /* text, length */
        KV_METADATA_ARRAY = 5   /* count, element_kind */
 };
-typedef struct kv_metadata { /* pointers live as long as the model; text is not NUL-terminated */
+typedef struct kv_metadata { /* pointers live as long as the model; neither string is NUL-terminated */
   uint32_t struct_size;
   uint32_t kind;
   const char* key;
-  size_t key_length;
+  uint64_t key_length;
   int64_t integer;
   double real;
-  const char* text;
-  size_t length;
+  const char* text; /* NULL unless a string */
+  uint64_t length;
   uint64_t count;
   uint32_t element_kind;
-  uint32_t reserved;
+  uint32_t is_unsigned;
 } kv_metadata;
 /* Pair `index` < kv_model_info.metadata, in file order. */
 KV_API kv_status kv_model_metadata_at(const kv_model* model, size_t index, kv_metadata* out, kv_error* error);
@@ -322,7 +332,7 @@ KV_API kv_status kv_model_builder_finish(kv_model_builder* builder, kv_model** o
 KV_API void kv_model_builder_release(kv_model_builder* builder);
 
 /* ---- 9. TOKENIZER -------------------------------------------------------------------------------------------------*/
-/* The model's tokenizer, owned by the model; NULL when the file has none. */
+/* The model's tokenizer; NULL when the file has none. Valid while the model or a context of it lives. */
 KV_API const kv_tokenizer* kv_model_tokenizer(const kv_model* model);
 
 typedef struct kv_tokenizer_info { /* strings live as long as the model */
@@ -355,7 +365,8 @@ KV_API int32_t kv_token_ends_generation(const kv_tokenizer* tokenizer, int32_t t
 /* Text from tokens as they come, in whole characters; a first token's leading space stays (kv_detokenize drops it). */
 KV_API kv_status kv_text_stream_create(const kv_tokenizer* tokenizer, uint32_t flags, kv_text_stream** out,
                                        kv_error* error);
-/* text is valid until the next call on the stream; it may be empty while a character is unfinished. */
+/* text is valid until the next call on the stream; it may be empty (not NULL) while a character is unfinished. Bytes
+ * that can never become a character pass as they are. The stream keeps the model alive. */
 KV_API kv_status kv_text_stream_push(kv_text_stream* stream, int32_t token, const char** text, size_t* length,
                                      kv_error* error);
 /* What was held back; the stream starts anew. */
@@ -378,7 +389,7 @@ typedef struct kv_context_options {
   uint64_t memory_budget;    /* bytes for cache and scratch (not weights); 0 = no limit but max_tokens */
   uint32_t k_type, v_type;   /* KV_TYPE_*; 0 = f16 where the device has it */
   uint32_t page_tokens;      /* tokens per page; 0 = the device's preference */
-  uint32_t threads;          /* CPU threads; 0 = as many as the process may use */
+  uint32_t threads;          /* CPU threads; 0, and more than that = as many as the process may use */
   uint32_t compute_mode;     /* KV_COMPUTE_*, types.h */
   uint32_t max_batch_tokens; /* tokens computed at once; longer prompts are split; 0 = the device's preference */
   uint32_t max_sequences;    /* sequences in one step; 0 = 16 */
@@ -475,11 +486,11 @@ typedef struct kv_step_options {
   uint32_t reserved;
 } kv_step_options;
 
-typedef struct kv_step_result {
-  uint32_t struct_size; /* arrays of results: set it in each; the first one's is the distance between them */
-  kv_status status;     /* of this input; others in the step are not affected */
-  const float* rows;    /* [width] last token's row: logits, or hidden row; NULL if none. Valid until the next call
-                                that changes the context, or in `into` */
+typedef struct kv_step_result { /* filled when the call fails too, unless its arguments were refused as a whole */
+  uint32_t struct_size;         /* arrays of results: set it in each; the first one's is the distance between them */
+  kv_status status;             /* of this input; others in the step are not affected */
+  const float* rows; /* [width] last token's row: logits, or hidden row; NULL if none. Valid until the next call
+                                of this section on the context or its release, or in `into` */
   uint32_t width;
   uint32_t reserved;
   uint64_t length;     /* tokens held by the sequence afterwards */

@@ -49,7 +49,7 @@ typedef struct kv_error {
 
 enum { KV_LOG_DEBUG = 1, KV_LOG_INFO = 2, KV_LOG_WARNING = 3, KV_LOG_ERROR = 4 };
 
-/* One line of log without a line end. May arrive on any thread. Must not call back into Kvasir. */
+/* One line of log without a line end or NUL. May arrive on any thread. Must not call back into Kvasir. */
 typedef void (*kv_log_fn)(void* user, int32_t level, const char* text, size_t length);
 
 /* Host memory for large blocks (weights, caches, scratch). `align` is a power of two. `alloc` returns NULL when there
@@ -60,8 +60,8 @@ typedef struct kv_allocator {
   void (*release)(void* user, void* memory, size_t size, size_t align);
 } kv_allocator;
 
-/* Runs body(arg, i) for every i in [0, count), on any threads, and returns when all have returned. Bodies must be
- * correct even when they run one after another on the calling thread. */
+/* Runs body(arg, i) once for every i in [0, count), on any threads, and returns when all have returned. Bodies are
+ * correct even when they run one after another on the calling thread. They use up to 70 KB of stack. */
 typedef void (*kv_parallel_body_fn)(void* arg, uint32_t index);
 typedef void (*kv_parallel_for_fn)(void* user, uint32_t count, kv_parallel_body_fn body, void* arg);
 

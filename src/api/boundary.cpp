@@ -5,6 +5,8 @@ namespace kvasir::api {
 
 Status check_size(const char* name, uint32_t size, size_t own) {
   KV_CHECK(size >= own, KV_INVALID_ARGUMENT, "%s: struct_size is %u, this library needs at least %zu", name, size, own);
+  KV_CHECK(size % alignof(uint64_t) == 0, KV_INVALID_ARGUMENT, "%s: struct_size is %u, not a multiple of %zu", name,
+           size, alignof(uint64_t));
   KV_CHECK(size <= kMaxStructBytes, KV_INVALID_ARGUMENT, "%s: struct_size is %u, more than any version has", name,
            size);
   return {};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The C boundary: no exception passes it, structs of any age are read and written by the struct_size rule, and handles
-// are what their objects are kept alive by.
+// The C boundary: no exception passes it, the floating-point state of the caller stays outside, structs of any age are
+// read and written by the struct_size rule, and handles are what their objects are kept alive by.
 #pragma once
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include <new>
 #include <string_view>
 
+#include "base/float_state.h"
 #include "base/status.h"
 #include "kvasir/kvasir.h"
 
@@ -19,6 +20,7 @@ namespace kvasir::api {
 // Runs a call's body; whatever happens becomes a status and a sentence.
 template <class F>
 kv_status guard(kv_error* error, F&& body) noexcept {
+  const FloatBoundary floats;
   try {
     const Status status = body();
     return status.to(error);

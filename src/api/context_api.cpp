@@ -63,7 +63,9 @@ kv_status kv_context_create(kv_model* model, const kv_context_options* options, 
   });
 }
 
-void kv_context_release(kv_context* context) { delete context; }
+void kv_context_release(kv_context* context) {
+  if (context != nullptr) kvasir::api::ContextUse::release(context);
+}
 
 kv_status kv_context_get_info(const kv_context* context, kv_context_info* out, kv_error* error) {
   return context_call(context, error, [&](kvasir::Context& c) -> Status {

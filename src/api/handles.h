@@ -3,6 +3,7 @@
 // What the opaque handles of kvasir.h are.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -48,6 +49,7 @@ struct kv_context {
   std::shared_ptr<kvasir::api::SharedModel> model;  // keeps its tokenizer handle valid
   std::unique_ptr<kvasir::Context> context;
   std::vector<kvasir::Context::Result> results;  // of the last step: what borrowed messages point into
+  mutable std::atomic<uint32_t> use{0};          // bits of kvasir::api::ContextUse
 };
 
 struct kv_text_stream {

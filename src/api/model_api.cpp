@@ -4,6 +4,7 @@
 #include "api/boundary.h"
 #include "api/handles.h"
 #include "api/shared_model.h"
+#include "base/float_state.h"
 #include "runtime/cancel.h"
 
 using kvasir::Gguf;
@@ -32,7 +33,9 @@ Status open_model(kv_runtime* runtime, std::shared_ptr<const Gguf> gguf, const k
   const uint64_t bytes = gguf->source(0).size();
   KV_RETURN_IF_ERROR(kvasir::Model::from_gguf(runtime->runtime, std::move(gguf), &model));
   KV_RETURN_IF_ERROR(wrap(std::move(model), out));
-  if (options.progress != nullptr) options.progress(options.progress_user, bytes, bytes);
+  if (options.progress == nullptr) return {};
+  const kvasir::HostFloatState floats;
+  options.progress(options.progress_user, bytes, bytes);
   return {};
 }
 
@@ -77,6 +80,7 @@ Status fill_metadata(const MetadataValue& value, kv_metadata* out) {
         uint64_t u = 0;
         KV_RETURN_IF_ERROR(value.as_u64(&u));
         m.integer = static_cast<int64_t>(u);
+        m.is_unsigned = 1;
       } else {
         KV_RETURN_IF_ERROR(value.as_i64(&m.integer));
       }
@@ -147,7 +151,8 @@ kv_status kv_model_prepare(kv_model* model, const char* device, const kv_model_o
     KV_CHECK(model != nullptr, KV_INVALID_ARGUMENT, "model is NULL");
     kv_model_options own;
     KV_RETURN_IF_ERROR(copy_model_options(options, 0, &own));
-    kvasir::Model& m = *model->shared->model;
+    const std::shared_ptr<kvasir::Model> held = model->shared->model;  // a callback may release the handle
+    kvasir::Model& m = *held;
     std::shared_ptr<const kvasir::Device> opened;
     KV_RETURN_IF_ERROR(m.device(device, nullptr, &opened, nullptr));
     const kvasir::LoadControl control = {own.progress, own.progress_user, kvasir::stop_word(own.cancel)};

@@ -5,6 +5,7 @@
 using kvasir::SamplerOptions;
 using kvasir::Status;
 using kvasir::api::check_size;
+using kvasir::api::check_tail;
 using kvasir::api::copy_in;
 using kvasir::api::guard;
 
@@ -64,6 +65,7 @@ kv_status kv_sampler_sample(kv_sampler* sampler, const float* logits, uint32_t c
     KV_CHECK(logits != nullptr, KV_INVALID_ARGUMENT, "logits is NULL");
     KV_CHECK(out != nullptr, KV_INVALID_ARGUMENT, "out is NULL");
     KV_RETURN_IF_ERROR(check_size("kv_sample", out->struct_size, sizeof(kv_sample)));
+    KV_RETURN_IF_ERROR(check_tail("kv_sample", out, out->struct_size, sizeof(kv_sample)));  // part of it is input
     KV_CHECK(out->top != nullptr || out->top_capacity == 0, KV_INVALID_ARGUMENT, "top is NULL, top_capacity %u",
              out->top_capacity);
     KV_CHECK(out->top_capacity == 0 || sampler->sampler->options().logprobs, KV_INVALID_ARGUMENT,

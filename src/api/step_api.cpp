@@ -51,7 +51,8 @@ class Results {
   uint32_t stride_ = 0;
 };
 
-// Runs the inputs; the call's status is the first one that is not KV_OK.
+// Runs the inputs; the call's status is the first of theirs that is not KV_OK. A call that fails without a
+// word about an input leaves the results alone.
 Status run(kv_context* handle, std::span<const Context::Input> inputs, const kv_step_options* options,
            kv_step_result* results) {
   kv_step_options own;
@@ -60,14 +61,11 @@ Status run(kv_context* handle, std::span<const Context::Input> inputs, const kv_
   KV_RETURN_IF_ERROR(out.open(results, inputs.size()));
   std::vector<Context::Result> ran(inputs.size());
   Status status = handle->context->step(inputs, own, ran);
+  const auto failed = std::find_if(ran.begin(), ran.end(), [](const auto& result) { return !result.status.ok(); });
+  if (failed == ran.end() && !status.ok()) return status;
+  if (failed != ran.end()) status = Status::error(failed->status.code(), "%s", failed->status.message());
   handle->results = std::move(ran);  // borrowed messages live here until the next step
-  for (size_t i = 0; i < inputs.size(); i++) {
-    const Context::Result& result = handle->results[i];
-    out.write(i, result, handle->context->row_width());
-    if (status.ok() && !result.status.ok()) {
-      status = Status::error(result.status.code(), "%s", result.status.message());
-    }
-  }
+  for (size_t i = 0; i < inputs.size(); i++) out.write(i, handle->results[i], handle->context->row_width());
   return status;
 }
 

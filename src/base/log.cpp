@@ -5,6 +5,9 @@
 #include <cstdarg>
 #include <cstdio>
 
+#include "base/float_state.h"
+#include "base/one_line.h"
+
 namespace kvasir {
 
 void Log::operator()(int32_t level, const char* format, ...) const {
@@ -15,7 +18,10 @@ void Log::operator()(int32_t level, const char* format, ...) const {
   const int length = std::vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
   if (length < 0) return;
-  sink(user, level, text, std::min(static_cast<size_t>(length), sizeof text - 1));
+  const size_t kept = std::min(static_cast<size_t>(length), sizeof text - 1);
+  make_one_line(text, text + kept);
+  const HostFloatState floats;
+  sink(user, level, text, kept);
 }
 
 }  // namespace kvasir

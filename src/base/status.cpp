@@ -8,9 +8,26 @@
 
 namespace kvasir {
 
+namespace {
+
+// What was cut off must not begin in the middle of a UTF-8 character.
+void drop_unfinished_character(char* text) {
+  const size_t end = std::strlen(text);
+  size_t begin = end;
+  while (begin > 0 && end - begin < 3 && (text[begin - 1] & 0xC0) == 0x80) begin--;
+  if (begin == 0) return;
+  const auto lead = static_cast<unsigned char>(text[begin - 1]);
+  const size_t bytes = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC0 ? 2 : 1;
+  if (bytes > end - begin + 1) text[begin - 1] = '\0';
+}
+
+}  // namespace
+
 Status Status::verror(kv_status code, const char* format, va_list arguments) {
   char text[sizeof(kv_error::message)];
-  if (std::vsnprintf(text, sizeof text, format, arguments) < 0) text[0] = '\0';
+  const int length = std::vsnprintf(text, sizeof text, format, arguments);
+  if (length < 0) text[0] = '\0';
+  if (length >= static_cast<int>(sizeof text)) drop_unfinished_character(text);
   Status status;
   status.code_ = code;
   const size_t bytes = std::strlen(text) + 1;

@@ -2,7 +2,7 @@
 //
 // Status: the outcome of an internal call, and the two macros every fallible function is written with.
 // Success costs nothing; a failure carries a kv_status and one sentence. Never allocates more than that sentence, and
-// survives when even this allocation fails (the code stays, the sentence is dropped).
+// survives when even this allocation fails (the code stays, a fixed sentence takes the place of the lost one).
 #pragma once
 
 #include <cstdarg>
@@ -23,7 +23,10 @@ class [[nodiscard]] Status {
 
   bool ok() const { return code_ == KV_OK; }
   kv_status code() const { return code_; }
-  const char* message() const { return text_ ? text_.get() : ""; }
+  const char* message() const {
+    if (text_) return text_.get();
+    return ok() ? "" : "no memory was left, not even for a sentence about it";
+  }
 
   // Fills the caller's error record (may be null) and returns the code.
   kv_status to(kv_error* out) const;

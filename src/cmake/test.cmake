@@ -3,15 +3,17 @@
 # kvasir_test(NAME config SOURCES config_test.cpp LABELS unit [LIBS ...] [PUBLIC_ONLY] [TIMEOUT seconds])
 #   in tests/model builds one GoogleTest program and the ctest test model.config. It links all of src/ (kvasir_core), or,
 #   with PUBLIC_ONLY, libkvasir as an application does.
-# kvasir_fuzzer(NAME gguf SOURCES gguf_fuzzer.cpp CORPUS corpus/gguf [LIBS ...])
+# kvasir_fuzzer(NAME gguf SOURCES gguf_fuzzer.cpp CORPUS corpus/gguf [PERCENT 20] [FOLDERS ...] [LIBS ...])
 #   the sources define LLVMFuzzerTestOneInput. The test fuzz.gguf_corpus replays the corpus with any compiler; with
-#   KVASIR_BUILD_FUZZERS the test fuzz.gguf also runs libFuzzer for a small fixed number of inputs.
+#   KVASIR_BUILD_FUZZERS the test fuzz.gguf also runs libFuzzer for a fixed number of inputs: that percentage of
+#   KVASIR_FUZZ_RUNS. The test fuzz.gguf_long (label long) runs it for KVASIR_FUZZ_SECONDS.
 #
 # Targets tests_<label> build what the tests with a label need, plugins included.
 find_package(GTest REQUIRED)
 find_package(rapidcheck REQUIRED)
 
-set(KVASIR_FUZZ_RUNS 20000 CACHE STRING "Inputs each libFuzzer test tries")
+set(KVASIR_FUZZ_RUNS 20000 CACHE STRING "Inputs a libFuzzer test tries")
+set(KVASIR_FUZZ_SECONDS 600 CACHE STRING "Seconds of a libFuzzer test of the long tier")
 
 if(DEFINED ENV{KVASIR_SHARED})
   set(kvasir_shared "$ENV{KVASIR_SHARED}")
@@ -71,26 +73,37 @@ function(kvasir_test)
 endfunction()
 
 function(kvasir_fuzzer)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;CORPUS" "SOURCES;LIBS")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;CORPUS;PERCENT" "SOURCES;FOLDERS;LIBS")
   cmake_path(ABSOLUTE_PATH arg_CORPUS NORMALIZE)
+  if(NOT arg_PERCENT)
+    set(arg_PERCENT 100)
+  endif()
 
   set(replay "fuzz_${arg_NAME}_corpus")
   add_executable(${replay} ${arg_SOURCES} "${PROJECT_SOURCE_DIR}/tests/fuzz/replay_main.cpp")
-  target_include_directories(${replay} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+  target_include_directories(${replay} PRIVATE "${PROJECT_SOURCE_DIR}/tests" ${arg_FOLDERS})
   target_link_libraries(${replay} PRIVATE kvasir_core kvasir_flags ${arg_LIBS})
   add_test(NAME "fuzz.${arg_NAME}_corpus" COMMAND ${replay} "${arg_CORPUS}")
   kvasir_describe_test("fuzz.${arg_NAME}_corpus" ${replay} "badinput" 300)
 
   if(KVASIR_BUILD_FUZZERS)
     set(target "fuzz_${arg_NAME}")
-    set(scratch "${PROJECT_BINARY_DIR}/tests/fuzz/${arg_NAME}")
-    file(MAKE_DIRECTORY "${scratch}/found")
     add_executable(${target} ${arg_SOURCES})
-    target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+    target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests" ${arg_FOLDERS})
     target_link_libraries(${target} PRIVATE kvasir_core kvasir_flags ${arg_LIBS})
     target_link_options(${target} PRIVATE -fsanitize=fuzzer)
-    add_test(NAME "fuzz.${arg_NAME}" COMMAND ${target} -runs=${KVASIR_FUZZ_RUNS} -timeout=20 -rss_limit_mb=4096
-      "-artifact_prefix=${scratch}/" "${scratch}/found" "${arg_CORPUS}")
-    kvasir_describe_test("fuzz.${arg_NAME}" ${target} "fuzz" 900)
+    math(EXPR runs "${KVASIR_FUZZ_RUNS} * ${arg_PERCENT} / 100")
+    math(EXPR seconds "${KVASIR_FUZZ_SECONDS} + 300")
+    kvasir_libfuzzer_test("${arg_NAME}" "fuzz" 900 -runs=${runs})
+    kvasir_libfuzzer_test("${arg_NAME}_long" "long" ${seconds} -max_total_time=${KVASIR_FUZZ_SECONDS})
   endif()
+endfunction()
+
+# One way to run the fuzzer of the kvasir_fuzzer call around it. What it finds stays in the build tree.
+function(kvasir_libfuzzer_test name label timeout limit)
+  set(scratch "${PROJECT_BINARY_DIR}/tests/fuzz/${name}")
+  file(MAKE_DIRECTORY "${scratch}/found")
+  add_test(NAME "fuzz.${name}" COMMAND ${target} ${limit} -timeout=20 -rss_limit_mb=2048 -malloc_limit_mb=256
+    "-artifact_prefix=${scratch}/" "${scratch}/found" "${arg_CORPUS}")
+  kvasir_describe_test("fuzz.${name}" ${target} "${label}" ${timeout})
 endfunction()

@@ -5,8 +5,11 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/one_line.h"
+#include "loader/elf_file.h"
 #include "loader/library.h"
 #include "loader/negotiate.h"
+#include "loader/plugin_call.h"
 #include "loader/trust.h"
 
 namespace kvasir {
@@ -21,17 +24,24 @@ kv_error empty_error() {
   return error;
 }
 
-// The status of a plugin's call: its code and its sentence, with the call's name in front.
-Status status_of_call(const std::string& backend, const char* call, kv_status code, const kv_error& error) {
-  if (code == KV_OK) return {};
-  const int length = static_cast<int>(strnlen(error.message, sizeof error.message));
-  return Status::error(code, "backend '%s': %s failed with status %d: %.*s", backend.c_str(), call,
-                       static_cast<int>(code), length, length > 0 ? error.message : "no reason given");
-}
-
+// A plugin's text, read no further than it may go.
 template <size_t N>
 std::string bounded(const char (&text)[N]) {
-  return {text, strnlen(text, N)};
+  return one_line({text, strnlen(text, N)});
+}
+
+// A call of the plugin's table: its status with its sentence, the call's name in front.
+template <class F>
+Status call(const std::string& backend, const char* name, F&& body) {
+  const std::string who = "backend '" + backend + "': " + name;
+  return call_plugin(who.c_str(), [&]() -> Status {
+    kv_error error = empty_error();
+    const kv_status code = body(&error);
+    if (code == KV_OK) return {};
+    const std::string text = bounded(error.message);
+    return Status::error(code, "%s failed with status %d: %s", who.c_str(), static_cast<int>(code),
+                         text.empty() ? "no reason given" : text.c_str());
+  });
 }
 
 }  // namespace
@@ -76,9 +86,11 @@ Status Candidate::use(const LoaderServices& services) {
   if (refused_) return Status::error(report_.status, "%s", report_.reason.c_str());
   if (!taken()) {
     Status status = open(services);
-    // Too little memory says nothing about the file.
+    // Too little memory says nothing about the file. Nor may an error of reading or linking a file that was found; one
+    // that the application names again is tried again anyway.
     if (!status.ok()) {
-      refused_ = status.code() != KV_OUT_OF_MEMORY;
+      const bool may_pass = status.code() == KV_IO && report_.origin != Origin::kFile;
+      refused_ = status.code() != KV_OUT_OF_MEMORY && !may_pass;
       return failed(std::move(status), services.log);
     }
   }
@@ -93,7 +105,7 @@ Status Candidate::use(const LoaderServices& services) {
 
 Status Candidate::failed(Status status, const Log& log) {
   report_.status = status.code();
-  report_.reason = status.message();
+  report_.reason = one_line(status.message());
   log(KV_LOG_WARNING, "backend '%s' cannot be used: %s", report_.name.c_str(), status.message());
   return status;
 }
@@ -108,7 +120,7 @@ Status Candidate::open(const LoaderServices& services) {
     return Status::error(status.code(), "backend '%s' (%.250s) is refused: %s", report_.name.c_str(), where,
                          status.message());
   }
-  report_.version = api->version;
+  report_.version = one_line(api->version);
   backend_.name = report_.name;
   backend_.version = report_.version;
   backend_.api = api;  // last: from here on it counts as taken
@@ -123,6 +135,7 @@ Status Candidate::open_file(const LoaderServices& services, kvb_query_fn* out) {
   KV_CHECK(target.status.code() != KV_INCOMPATIBLE, KV_INCOMPATIBLE, "'%.200s' leads to another ABI: %s",
            report_.path.c_str(), target.status.message());
   KV_RETURN_IF_ERROR(judge(services, real_path));
+  KV_RETURN_IF_ERROR(check_elf_file(real_path));
   void* library = nullptr;
   KV_RETURN_IF_ERROR(open_library(real_path, &library));
   report_.opened = true;
@@ -146,9 +159,8 @@ Status Candidate::judge(const LoaderServices& services, const std::string& real_
 
 Status Candidate::instantiate(const kvb_host& host) {
   kvb_instance* instance = nullptr;
-  kv_error error = empty_error();
-  const kv_status code = backend_.api->instance_create(&host, &instance, &error);
-  KV_RETURN_IF_ERROR(status_of_call(report_.name, "instance_create", code, error));
+  KV_RETURN_IF_ERROR(call(report_.name, "instance_create",
+                          [&](kv_error* error) { return backend_.api->instance_create(&host, &instance, error); }));
   KV_CHECK(instance != nullptr, KV_INTERNAL, "backend '%s': instance_create succeeded without an instance",
            report_.name.c_str());
   backend_.instance = instance;
@@ -158,9 +170,9 @@ Status Candidate::instantiate(const kvb_host& host) {
 Status Candidate::read_devices() {
   uint32_t count = 0;
   char reason[sizeof(kv_error::message)] = {};
-  kv_error error = empty_error();
-  const kv_status code = backend_.api->device_count(backend_.instance, &count, reason, sizeof reason, &error);
-  Status status = status_of_call(report_.name, "device_count", code, error);
+  Status status = call(report_.name, "device_count", [&](kv_error* error) {
+    return backend_.api->device_count(backend_.instance, &count, reason, sizeof reason, error);
+  });
   if (status.ok()) status = describe(count);
   if (!status.ok()) {
     report_.devices.clear();
@@ -183,13 +195,16 @@ Status Candidate::describe(uint32_t count) {
   for (uint32_t index = 0; index < count; ++index) {
     kvb_device_info info = {};
     info.struct_size = sizeof info;
-    kv_error error = empty_error();
-    const kv_status code = backend_.api->device_info(backend_.instance, index, &info, &error);
+    const Status status = call(report_.name, "device_info", [&](kv_error* error) {
+      return backend_.api->device_info(backend_.instance, index, &info, error);
+    });
     DeviceReport device;
-    if (const Status status = status_of_call(report_.name, "device_info", code, error); status.ok()) {
-      device = {info.kind, bounded(info.name), bounded(info.driver), info.memory_total, info.memory_available, {}};
+    if (status.ok()) {
+      device = {info.kind, bounded(info.name), bounded(info.driver), info.memory_total, info.memory_available, {},
+                KV_OK};
     } else {
       device.fault = status.message();
+      device.fault_status = status.code();
     }
     devices.push_back(std::move(device));
   }

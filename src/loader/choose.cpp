@@ -5,6 +5,7 @@
 #include <charconv>
 #include <utility>
 
+#include "base/one_line.h"
 #include "loader/candidate.h"
 
 namespace kvasir {
@@ -33,15 +34,25 @@ uint32_t best_device(const std::vector<DeviceReport>& devices) {
   return best;
 }
 
+// Too little memory for a look at it does not mean that a device is not there.
+kv_status code_of_fault(kv_status status) { return status == KV_OUT_OF_MEMORY ? status : KV_NOT_FOUND; }
+
 Status no_device(const CandidateReport& report) {
-  if (!report.devices.empty()) return Status::error(KV_NOT_FOUND, "%s", report.devices[0].fault.c_str());
+  if (!report.devices.empty()) {
+    const DeviceReport& first = report.devices[0];
+    return Status::error(code_of_fault(first.fault_status), "%s", first.fault.c_str());
+  }
   return Status::error(KV_NOT_FOUND, "backend '%s' has %s", report.name.c_str(), report.reason.c_str());
 }
 
 Status nothing_usable(const std::vector<PassedOver>& passed_over) {
   std::string reasons;
-  for (const PassedOver& other : passed_over) reasons += (reasons.empty() ? "" : "; ") + other.reason.substr(0, 150);
-  return Status::error(KV_NOT_FOUND, "no backend can be used: %s", reasons.c_str());
+  kv_status code = KV_NOT_FOUND;
+  for (const PassedOver& other : passed_over) {
+    reasons += (reasons.empty() ? "" : "; ") + other.reason.substr(0, 150);
+    if (other.status == KV_OUT_OF_MEMORY) code = KV_OUT_OF_MEMORY;
+  }
+  return Status::error(code, "no backend can be used: %s", reasons.c_str());
 }
 
 void take(const Candidate& candidate, uint32_t device, Choice* out) {
@@ -93,7 +104,8 @@ Status Registry::choose_named(std::string_view spec, Choice* out) {
   if (devices.empty() || index == kNoDevice) return no_device(candidate->report());
   KV_CHECK(index < devices.size(), KV_NOT_FOUND, "backend '%s' has no device %u: it has %zu, counted from 0",
            candidate->report().name.c_str(), index, devices.size());
-  KV_CHECK(devices[index].fault.empty(), KV_NOT_FOUND, "%s", devices[index].fault.c_str());
+  KV_CHECK(devices[index].fault.empty(), code_of_fault(devices[index].fault_status), "%s",
+           devices[index].fault.c_str());
   take(*candidate, index, out);
   return {};
 }
@@ -105,7 +117,7 @@ Status Registry::choose_automatically(Choice* out) {
     Choice found;
     const Status status = choose_named(name, &found);
     if (!status.ok()) {
-      passed_over.push_back({std::string(name), status.code(), status.message()});
+      passed_over.push_back({std::string(name), status.code(), one_line(status.message())});
     } else if (is_software(found.info)) {
       passed_over.push_back({std::string(name), KV_UNSUPPORTED, "'" + found.info.name + "' is a GPU in software"});
       if (software.backend == nullptr) software = std::move(found);

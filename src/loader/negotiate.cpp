@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "loader/plugin_call.h"
+
 namespace kvasir {
 namespace {
 
@@ -56,10 +58,11 @@ Status check_table(const kvb_api& api, std::string_view name) {
 }
 
 Status declined(const kv_error& error) {
-  KV_CHECK(error.code != KV_OK, KV_INCOMPATIBLE, "it declined to serve this library and gave no reason");
   const Status reason = Status::from(error);
-  return Status::error(error.code, "it declined to serve this library: %s",
-                       reason.message()[0] != '\0' ? reason.message() : "no reason given");
+  const bool silent = reason.message()[0] == '\0';
+  KV_CHECK(error.code != KV_OK || !silent, KV_INCOMPATIBLE, "it declined to serve this library and gave no reason");
+  return Status::error(error.code != KV_OK ? error.code : KV_INCOMPATIBLE, "it declined to serve this library: %s",
+                       silent ? "no reason given" : reason.message());
 }
 
 }  // namespace
@@ -67,7 +70,11 @@ Status declined(const kv_error& error) {
 Status negotiate(kvb_query_fn query, std::string_view name, const kvb_host& host, const kvb_api** out) {
   kv_error error = {};
   error.struct_size = sizeof error;
-  const kvb_api* api = query(&host, &error);
+  const kvb_api* api = nullptr;
+  KV_RETURN_IF_ERROR(call_plugin("its entry function", [&]() -> Status {
+    api = query(&host, &error);
+    return {};
+  }));
   if (api == nullptr) return declined(error);
   KV_RETURN_IF_ERROR(check_table(*api, name));
   *out = api;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <new>
 #include <utility>
 
 #include "loader/candidate.h"
@@ -83,7 +84,7 @@ Status Registry::load_candidate(const std::string& path, const PluginName& name,
 
 void Registry::scan() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  list_places();
+  if (!list_places().ok()) throw std::bad_alloc();
   for (const auto& candidate : candidates_) {
     if (!candidate->eligible() || first_of(candidate->report().name) != candidate.get()) continue;
     // What fails is in the report, which is what a scan is for.
@@ -107,9 +108,10 @@ std::vector<CandidateReport> Registry::report() const {
   return result;
 }
 
-// Names of files only; nothing is opened. Built-in backends rank where the library itself does.
-void Registry::list_places() {
-  if (listed_) return;
+// Names of files only; nothing is opened. Built-in backends rank where the library itself does. Fails only for a
+// shortage (KV_OUT_OF_MEMORY), and then lists anew the next time.
+Status Registry::list_places() {
+  if (listed_) return {};
   Candidates found;
   bool built_in_listed = false;
   const auto list_built_in = [&] {
@@ -119,22 +121,25 @@ void Registry::list_places() {
   for (const SearchDirectory& place : search_directories(options_.directories, environment_, own_directory_)) {
     if (options_.no_search && place.origin != Origin::kDirectory) continue;
     if (place.origin > Origin::kBuiltIn) list_built_in();
-    list_directory_of(place, &found);
+    KV_RETURN_IF_ERROR(list_directory_of(place, &found));
   }
   list_built_in();
   candidates_.reserve(candidates_.size() + found.size());
   std::move(found.begin(), found.end(), std::back_inserter(candidates_));
   listed_ = true;
+  return {};
 }
 
-void Registry::list_directory_of(const SearchDirectory& place, Candidates* out) const {
+Status Registry::list_directory_of(const SearchDirectory& place, Candidates* out) const {
   std::vector<std::string> files;
   Status status = list_directory(place.path, &files);
+  if (status.code() == KV_OUT_OF_MEMORY) return status;
   if (status.ok() && files.empty())
     status = Status::error(KV_NOT_FOUND, "'%.250s' holds no plugin", place.path.c_str());
   out->push_back(Candidate::directory(place, status));
   for (const std::string& file : files)
     out->push_back(Candidate::file(place.path + "/" + file, place.origin, parse_plugin_name(file)));
+  return {};
 }
 
 // A file the application named and that failed was its own answer; it does not stand in the way of a later search.
@@ -151,7 +156,7 @@ Status Registry::find_candidate(std::string_view name, Candidate** out) {
   KV_CHECK(valid_backend_name(name), KV_INVALID_ARGUMENT,
            "'%.*s' is not the name of a backend (lower-case letters, digits and '_', at most 32)",
            static_cast<int>(std::min<size_t>(name.size(), 64)), name.data());
-  list_places();
+  KV_RETURN_IF_ERROR(list_places());
   Candidate* candidate = first_of(name);
   if (candidate == nullptr) return missing(name);
   KV_RETURN_IF_ERROR(candidate->use(services()));

@@ -45,9 +45,10 @@ struct DeviceReport {
   uint32_t kind = 0;  // KVB_DEVICE_*
   std::string name;
   std::string driver;
-  uint64_t memory_total = 0;      // bytes; 0 = unknown
-  uint64_t memory_available = 0;  // when the devices were last read
-  std::string fault;              // why the plugin could not describe it; then it cannot be chosen
+  uint64_t memory_total = 0;       // bytes; 0 = unknown
+  uint64_t memory_available = 0;   // when the devices were last read
+  std::string fault;               // why the plugin could not describe it; then it cannot be chosen
+  kv_status fault_status = KV_OK;  // of that
 };
 
 // One plugin, built-in backend or searched directory, and what came of it.
@@ -104,8 +105,8 @@ class Registry {
 
  private:
   LoaderServices services() const;
-  void list_places();
-  void list_directory_of(const SearchDirectory& directory, std::vector<std::unique_ptr<Candidate>>* out) const;
+  Status list_places();
+  Status list_directory_of(const SearchDirectory& directory, std::vector<std::unique_ptr<Candidate>>* out) const;
   Candidate* first_of(std::string_view name) const;
   Status missing(std::string_view name) const;
   Status find_candidate(std::string_view name, Candidate** out);

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "loader/search.h"
 
+#include <dirent.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <system_error>
 
 #include "kvasir/backend.h"
@@ -121,17 +125,23 @@ Status list_directory(const std::string& path, std::vector<std::string>* out) {
   KV_CHECK(path.starts_with('/'), KV_INVALID_ARGUMENT,
            "'%.250s' is not an absolute path; plugins are never looked for relative to the current directory",
            path.c_str());
-  std::error_code failure;
+  // Not std::filesystem: its iterator ends the process when there is no memory for an entry.
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(opendir(path.c_str()), closedir);
   std::vector<std::string> names;
-  std::filesystem::directory_iterator entry(path, failure);
-  for (; !failure && entry != std::filesystem::directory_iterator(); entry.increment(failure)) {
-    std::string name = entry->path().filename().string();
-    if (parse_plugin_name(name).plugin_like) names.push_back(std::move(name));
+  int failure = directory != nullptr ? 0 : errno;
+  while (failure == 0) {
+    errno = 0;
+    const dirent* entry = readdir(directory.get());
+    failure = errno;
+    if (entry == nullptr) break;
+    if (parse_plugin_name(entry->d_name).plugin_like) names.emplace_back(entry->d_name);
   }
-  if (failure) {
-    const bool absent = failure == std::errc::no_such_file_or_directory || failure == std::errc::not_a_directory;
-    return Status::error(absent ? KV_NOT_FOUND : KV_IO, "directory '%.250s' cannot be read: %s", path.c_str(),
-                         failure.message().c_str());
+  if (failure != 0) {
+    kv_status status = KV_IO;
+    if (failure == ENOENT || failure == ENOTDIR) status = KV_NOT_FOUND;
+    if (is_shortage(failure)) status = KV_OUT_OF_MEMORY;
+    return Status::error(status, "directory '%.250s' cannot be read: %s", path.c_str(),
+                         std::generic_category().message(failure).c_str());
   }
   std::sort(names.begin(), names.end());
   *out = std::move(names);

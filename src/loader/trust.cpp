@@ -23,7 +23,8 @@ struct Standard {
 
 Status status_of_errno(int code, const char* what, const std::string& path) {
   const std::string text = std::generic_category().message(code);
-  const kv_status status = code == ENOENT || code == ENOTDIR ? KV_NOT_FOUND : KV_IO;
+  kv_status status = code == ENOENT || code == ENOTDIR ? KV_NOT_FOUND : KV_IO;
+  if (is_shortage(code)) status = KV_OUT_OF_MEMORY;
   return Status::error(status, "%s '%.250s': %s", what, path.c_str(), text.c_str());
 }
 
@@ -63,9 +64,10 @@ Status standard_for(const std::string& real_path, std::string_view library_direc
 
 }  // namespace
 
+bool is_shortage(int error) { return error == ENOMEM || error == EMFILE || error == ENFILE; }
+
 Status resolve_path(const std::string& path, std::string* out) {
   const std::unique_ptr<char, decltype(&std::free)> resolved(realpath(path.c_str(), nullptr), std::free);
-  if (!resolved && errno == ENOMEM) return Status::error(KV_OUT_OF_MEMORY, "no memory to resolve a path");
   if (!resolved) return status_of_errno(errno, "cannot find", path);
   *out = resolved.get();
   return {};

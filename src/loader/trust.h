@@ -10,6 +10,10 @@
 
 namespace kvasir {
 
+// The system refused for want of memory or file descriptors, which says nothing about a file: the same may work later.
+// Where these are told apart, such a failure is KV_OUT_OF_MEMORY.
+bool is_shortage(int error);
+
 // Absolute, without links, "." and "..". KV_NOT_FOUND when there is nothing of that name.
 Status resolve_path(const std::string& path, std::string* out);
 

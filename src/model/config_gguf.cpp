@@ -54,6 +54,8 @@ class ConfigReader {
   Status count_by_layer(const char* name, uint32_t* value, std::vector<uint32_t>* by_layer) const;
   // A positive number, if it is there.
   Status positive(const char* name, float* value) const;
+  // The same; 0 means none.
+  Status scaling_factor(const char* name, float* value) const;
 
   const Gguf& gguf_;
   ModelConfig& config_;
@@ -89,6 +91,14 @@ Status ConfigReader::positive(const char* name, float* value) const {
   KV_RETURN_IF_ERROR(gguf_.get(key(name), &read));
   KV_CHECK(std::isfinite(read) && read > 0.0F, KV_CORRUPT, "key '%s' is %s, expected a positive number",
            key(name).c_str(), gguf_.find(key(name))->text().c_str());
+  *value = read;
+  return {};
+}
+
+Status ConfigReader::scaling_factor(const char* name, float* value) const {
+  float read = *value;
+  KV_RETURN_IF_ERROR(gguf_.get(key(name), &read));
+  if (read != 0.0F) return positive(name, value);
   *value = read;
   return {};
 }
@@ -184,17 +194,15 @@ Status ConfigReader::read_rope() {
 
 Status ConfigReader::read_rope_scaling() {
   RopeConfig& rope = config_.rope;
-  // A factor without a type is an old linear one, under either of two names; 0 means none.
+  // A factor without a type is an old linear one, under either of two names.
   std::string type = "linear";
   float factor = 0.0F;
-  KV_RETURN_IF_ERROR(gguf_.get(key("rope.scale_linear"), &factor));
-  KV_RETURN_IF_ERROR(gguf_.get(key("rope.scaling.factor"), &factor));
+  KV_RETURN_IF_ERROR(scaling_factor("rope.scale_linear", &factor));
+  KV_RETURN_IF_ERROR(scaling_factor("rope.scaling.factor", &factor));
   KV_RETURN_IF_ERROR(gguf_.get(key("rope.scaling.type"), &type));
   KV_CHECK(type == "none" || type == "linear" || type == "yarn", KV_UNSUPPORTED,
            "key '%s' is '%s', supported are none, linear and yarn", key("rope.scaling.type").c_str(),
            printable(type).c_str());
-  KV_CHECK(std::isfinite(factor) && factor >= 0.0F, KV_CORRUPT, "key '%s' is not a positive number",
-           key("rope.scaling.factor").c_str());
   if (type == "none" || factor == 0.0F) return {};
   rope.scaling = type == "yarn" ? RopeScaling::yarn : RopeScaling::linear;
   rope.factor = factor;

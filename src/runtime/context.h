@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Context: one device's KV cache and the sequences in it. One thread at a time; Lock tells a second one.
+// Context: one device's KV cache and the sequences in it. One thread at a time, which its handle sees to.
 // Bookkeeping (tokens, pages) advances only after the device has succeeded, so a failed step leaves rows behind that
 // nobody owns, and nothing else. step.cpp runs tokens, inspect.cpp reads rows back, trace.h reports intermediates.
 #pragma once
 
-#include <atomic>
 #include <map>
 #include <memory>
 #include <span>
@@ -22,23 +21,6 @@ namespace kvasir {
 class Context {
  public:
   static Status create(std::shared_ptr<Model> model, const kv_context_options& options, std::unique_ptr<Context>* out);
-
-  // Held by every public call; acquired() is false while another thread is inside.
-  class Lock {
-   public:
-    explicit Lock(const Context& context)
-        : flag_(context.busy_), acquired_(!flag_.test_and_set(std::memory_order_acquire)) {}
-    ~Lock() {
-      if (acquired_) flag_.clear(std::memory_order_release);
-    }
-    Lock(const Lock&) = delete;
-    Lock& operator=(const Lock&) = delete;
-    bool acquired() const { return acquired_; }
-
-   private:
-    std::atomic_flag& flag_;
-    const bool acquired_;
-  };
 
   void info(kv_context_info* out) const;  // strings live as long as the context
   uint32_t row_width() const { return model_->program().output_width; }
@@ -124,7 +106,6 @@ class Context {
 
   kv_trace_fn trace_ = nullptr;
   void* trace_user_ = nullptr;
-  mutable std::atomic_flag busy_;
 };
 
 }  // namespace kvasir

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/float_state.h"
 #include "model/types.h"
 #include "runtime/cancel.h"
 
@@ -76,7 +77,9 @@ class Loader {
     KV_CHECK(!stop_requested(control_.stop), KV_CANCELLED, "loading was cancelled after %llu of %llu bytes",
              static_cast<unsigned long long>(done_), static_cast<unsigned long long>(total_));
     done_ += bytes;
-    if (control_.progress != nullptr) control_.progress(control_.progress_user, done_, total_);
+    if (control_.progress == nullptr) return {};
+    const HostFloatState floats;
+    control_.progress(control_.progress_user, done_, total_);
     return {};
   }
 

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/model.h"
 
+#include <unistd.h>
+
+#include <chrono>
 #include <utility>
 
 #include "arch/arch.h"
 #include "model/tensors.h"
 #include "model/types.h"
 #include "model/vocabulary.h"
+#include "runtime/cancel.h"
 
 namespace kvasir {
 
@@ -81,6 +85,60 @@ Status Model::device(const char* spec, const char* variant, std::shared_ptr<cons
   return {};
 }
 
+std::shared_ptr<const DeviceWeights> Model::find_loaded(const Device& device,
+                                                        const std::vector<uint32_t>& types) const {
+  for (const std::shared_ptr<const DeviceWeights>& loaded : loaded_) {
+    if (&loaded->device() == &device && loaded->types() == types) return loaded;
+  }
+  return nullptr;
+}
+
+// The right to make weights, given back at the end of the scope; one at a time for each model.
+class Model::LoadTurn {
+ public:
+  explicit LoadTurn(Model& model) : model_(model), lock_(model.mutex_) {}
+  ~LoadTurn() {
+    if (!mine_) return;
+    if (!lock_.owns_lock()) lock_.lock();
+    model_.loader_ = {};
+    model_.turn_over_.notify_all();
+  }
+
+  // Waits until nobody makes weights; after `found` weights there is nothing to do.
+  Status wait(const Device& device, const std::vector<uint32_t>& types, const uint32_t* stop,
+              std::shared_ptr<const DeviceWeights>* found) {
+    for (;;) {
+      KV_CHECK(!stop_requested(stop), KV_CANCELLED, "cancelled before the weights were there");
+      *found = model_.find_loaded(device, types);
+      // In a child process the thread that was loading in the parent does not exist.
+      if (*found != nullptr || model_.loader_ == std::thread::id() || model_.loader_process_ != getpid()) return {};
+      KV_CHECK(model_.loader_ != std::this_thread::get_id(), KV_BUSY,
+               "the weights are being made by the call whose callback this is");
+      model_.turn_over_.wait_for(lock_, kStopInterval);
+    }
+  }
+
+  void begin() {
+    model_.loaded_.reserve(model_.loaded_.size() + 1);
+    model_.loader_ = std::this_thread::get_id();
+    model_.loader_process_ = getpid();
+    mine_ = true;
+    lock_.unlock();
+  }
+
+  void end(const std::shared_ptr<const DeviceWeights>& weights) {
+    lock_.lock();
+    model_.loaded_.push_back(weights);
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds kStopInterval{5};  // setting a kv_cancel wakes nobody
+
+  Model& model_;
+  std::unique_lock<std::mutex> lock_;
+  bool mine_ = false;
+};
+
 Status Model::weights_on(std::shared_ptr<const Device> device, uint32_t compute_mode, const LoadControl& control,
                          std::shared_ptr<const DeviceWeights>* out) {
   // Where the device runs every type as it is, both modes share one copy.
@@ -88,16 +146,14 @@ Status Model::weights_on(std::shared_ptr<const Device> device, uint32_t compute_
   std::vector<uint32_t> types;
   KV_RETURN_IF_ERROR(DeviceWeights::choose_types(*device, program_, *weights_, loss, &types));
 
-  const std::lock_guard lock(mutex_);
-  for (const std::shared_ptr<const DeviceWeights>& loaded : loaded_) {
-    if (&loaded->device() == device.get() && loaded->types() == types) {
-      *out = loaded;
-      return {};
-    }
-  }
+  LoadTurn turn(*this);
   std::shared_ptr<const DeviceWeights> weights;
-  KV_RETURN_IF_ERROR(DeviceWeights::load(std::move(device), program_, *weights_, loss, control, &weights));
-  loaded_.push_back(weights);
+  KV_RETURN_IF_ERROR(turn.wait(*device, types, control.stop, &weights));
+  if (weights == nullptr) {
+    turn.begin();
+    KV_RETURN_IF_ERROR(DeviceWeights::load(std::move(device), program_, *weights_, loss, control, &weights));
+    turn.end(weights);
+  }
   *out = std::move(weights);
   return {};
 }

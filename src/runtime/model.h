@@ -4,9 +4,13 @@
 // devices that hold its weights. Thread-safe.
 #pragma once
 
+#include <sys/types.h>
+
+#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "model/config.h"
@@ -41,7 +45,8 @@ class Model {
   // The device in that variant, opened on first use. `choice` (may be null) tells how "auto" was decided.
   Status device(const char* spec, const char* variant, std::shared_ptr<const Device>* out, Choice* choice);
 
-  // The weights on a device, made on first use and kept while the model lives. One thread makes them, others wait.
+  // The weights on a device, made on first use and kept while the model lives. One thread makes them; others wait for
+  // it, each until its own `control` says stop. KV_BUSY: the caller is a callback of the call that makes them.
   Status weights_on(std::shared_ptr<const Device> device, uint32_t compute_mode, const LoadControl& control,
                     std::shared_ptr<const DeviceWeights>* out);
 
@@ -57,7 +62,13 @@ class Model {
   Program program_;
   uint64_t parameters_ = 0, tensor_bytes_ = 0;
 
-  std::mutex mutex_;  // of what follows
+  class LoadTurn;
+  std::shared_ptr<const DeviceWeights> find_loaded(const Device& device, const std::vector<uint32_t>& types) const;
+
+  std::mutex mutex_;  // of what follows; not held while weights are made
+  std::condition_variable turn_over_;
+  std::thread::id loader_;  // the thread that makes weights now; no thread: nobody
+  pid_t loader_process_ = 0;
   struct Opened {
     std::string variant;  // as asked for
     std::shared_ptr<const Device> device;

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/float_state.h"
+
 namespace kvasir {
 
 namespace {
@@ -29,13 +31,15 @@ Status split_directories(const char* path, std::vector<std::string>* out) {
 
 Runtime::Runtime(const kv_runtime_options& options, std::vector<std::string> directories)
     : log_{options.log, options.log_user},
-      allocator_(options.allocator != nullptr ? *options.allocator : default_allocator()) {
+      allocator_(options.allocator != nullptr ? *options.allocator : default_allocator()),
+      parallel_for_(options.parallel_for),
+      parallel_user_(options.parallel_user) {
   kvb_host host = {};
-  host.log = options.log;
-  host.log_user = options.log_user;
+  host.log = options.log != nullptr ? forward_log : nullptr;
+  host.log_user = this;
   host.allocator = allocator_;
-  host.parallel_for = options.parallel_for;
-  host.parallel_user = options.parallel_user;
+  host.parallel_for = options.parallel_for != nullptr ? forward_parallel_for : nullptr;
+  host.parallel_user = this;
   LoaderOptions loader;
   loader.directories = std::move(directories);
   loader.ignore_environment = (options.flags & KV_RUNTIME_IGNORE_ENVIRONMENT) != 0;
@@ -63,7 +67,21 @@ Status Runtime::create(const kv_runtime_options& options, std::shared_ptr<Runtim
 
 Runtime::~Runtime() {
   registry_.reset();  // plugins may still log while their instances end
-  if (destroyed_ != nullptr) destroyed_(destroyed_user_);
+  if (destroyed_ == nullptr) return;
+  const HostFloatState floats;
+  destroyed_(destroyed_user_);
+}
+
+void Runtime::forward_log(void* self, int32_t level, const char* text, size_t length) {
+  const Log& log = static_cast<Runtime*>(self)->log_;
+  const HostFloatState floats;
+  log.sink(log.user, level, text, length);
+}
+
+void Runtime::forward_parallel_for(void* self, uint32_t count, kv_parallel_body_fn body, void* arg) {
+  const Runtime& runtime = *static_cast<Runtime*>(self);
+  const HostFloatState floats;
+  runtime.parallel_for_(runtime.parallel_user_, count, body, arg);
 }
 
 }  // namespace kvasir

@@ -30,9 +30,14 @@ class Runtime {
 
  private:
   Runtime(const kv_runtime_options& options, std::vector<std::string> directories);
+  // What plugins get instead of the application's own functions; `self` is the runtime.
+  static void forward_log(void* self, int32_t level, const char* text, size_t length);
+  static void forward_parallel_for(void* self, uint32_t count, kv_parallel_body_fn body, void* arg);
 
   Log log_;
   kv_allocator allocator_;
+  kv_parallel_for_fn parallel_for_ = nullptr;
+  void* parallel_user_ = nullptr;
   std::unique_ptr<Registry> registry_;
   void (*destroyed_)(void*) = nullptr;
   void* destroyed_user_ = nullptr;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/float_state.h"
 #include "runtime/sampler_math.h"
 
 namespace kvasir {
@@ -110,7 +111,10 @@ Status Sampler::adjust(std::span<const float> logits, std::span<const float>* ad
     logit = added == -kInfinity || logit == -kInfinity ? -kInfinity : saturate(double{logit} + added);
   }
   if (penalizes()) apply_penalties();
-  if (options_.hook) options_.hook(work_);
+  if (options_.hook) {
+    const HostFloatState floats;
+    options_.hook(work_);
+  }
   *adjusted = work_;
   return check_adjusted();
 }

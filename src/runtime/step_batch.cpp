@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/float_state.h"
 #include "runtime/cancel.h"
 #include "runtime/step_run.h"
 
@@ -21,7 +22,9 @@ Status StepRun::run_batches() {
     const uint32_t* stop = stop_word(options_.cancel);
     KV_CHECK(!stop_requested(stop), KV_CANCELLED, "cancelled after %llu of %llu tokens", ull{done_}, ull{total_});
     KV_RETURN_IF_ERROR(run_batch(parts));
-    if (options_.progress != nullptr) options_.progress(options_.progress_user, done_, total_);
+    if (options_.progress == nullptr) continue;
+    const HostFloatState floats;
+    options_.progress(options_.progress_user, done_, total_);
   }
   return {};
 }
@@ -167,7 +170,9 @@ void StepRun::take_rows(const std::vector<Part>& parts, float* out) {
     for (uint64_t i = 0; i < rows; i++, row += width_) {
       const uint64_t position = append->start + append->done + (all ? i : part.count - 1);
       check_row(append, row, position);
-      if (all && append->status.ok()) options_.row(options_.row_user, input.sequence, position, row, width_);
+      if (!all || !append->status.ok()) continue;
+      const HostFloatState floats;
+      options_.row(options_.row_user, input.sequence, position, row, width_);
     }
     if (all || rows == 0) continue;
     output_rows_++;

@@ -4,6 +4,7 @@
 #include "runtime/step_run.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace kvasir {
@@ -41,7 +42,13 @@ Status StepRun::run() {
   for (size_t i = 0; i < inputs_.size(); i++) {
     results_[i].status = admit(i);
   }
-  Status status = run_batches();
+  Status status;
+  try {
+    status = run_batches();
+  } catch (const std::bad_alloc&) {  // finished batches may have to be kept
+    status = Status::error(KV_OUT_OF_MEMORY, "the host has no memory left after %llu of %llu tokens", ull{done_},
+                           ull{total_});
+  }
   for (Append& append : appends_) {
     Context::Result& result = results_[append.input];
     if (append.status.ok()) {

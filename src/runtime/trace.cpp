@@ -4,6 +4,7 @@
 #include <bit>
 #include <new>
 
+#include "base/float_state.h"
 #include "program/print.h"
 
 namespace kvasir {
@@ -47,6 +48,7 @@ void TraceRelay::relay(const kvb_trace_record& record) {
   if (first_bad_.empty() && !all_finite({record.data, size_t{record.rows} * record.width})) {
     first_bad_ = op_text(program_, record.op);
   }
+  const HostFloatState floats;
   sink_(user_, &out);
 }
 

@@ -108,6 +108,8 @@ Status Pretokenizer::create(const PretokenizerRule& rule, std::unique_ptr<Pretok
     PCRE2_SIZE offset = 0;
     pcre2_code* code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(text), PCRE2_ZERO_TERMINATED, PCRE2_UTF | PCRE2_UCP,
                                      &error, &offset, nullptr);
+    KV_CHECK(code != nullptr || error != PCRE2_ERROR_HEAP_FAILED, KV_OUT_OF_MEMORY,
+             "no memory for the patterns of pre-tokenizer '%s'", std::string(rule.names[0]).c_str());
     KV_CHECK(code != nullptr, KV_INTERNAL, "a pattern of pre-tokenizer '%s' does not compile at %zu: %s",
              std::string(rule.names[0]).c_str(), static_cast<size_t>(offset), pcre2_message(error).c_str());
     pretokenizer->patterns_.emplace_back(code);

@@ -97,7 +97,7 @@ AT(kv_metadata, text, 40);
 AT(kv_metadata, length, 48);
 AT(kv_metadata, count, 56);
 AT(kv_metadata, element_kind, 64);
-AT(kv_metadata, reserved, 68);
+AT(kv_metadata, is_unsigned, 68);
 
 SIZE(kv_tensor_info, 56);
 AT(kv_tensor_info, struct_size, 0);

@@ -78,6 +78,8 @@ TEST_F(BadInput, StructsOfAnySize) {
   o.struct_size = sizeof o - 8;
   FAILS(KV_INVALID_ARGUMENT, "struct_size", create(o));
   o.struct_size = UINT32_MAX;
+  FAILS(KV_INVALID_ARGUMENT, "struct_size is 4294967295, not a multiple of 8", create(o));
+  o.struct_size = UINT32_MAX - 7;
   FAILS(KV_INVALID_ARGUMENT, "more than any version", create(o));
 
   // A caller from the future: a longer struct with an empty tail is fine, a used one is refused.
@@ -223,6 +225,15 @@ TEST_F(BadInput, StepOptions) {
   o.into_floats = 63;
   FAILS(KV_BUFFER_TOO_SMALL, "63 floats", kv_prefill(c.get(), 0, &token, 1, &o, nullptr, &e));
   EXPECT_EQ(length_of(c.get(), 0), 0U);
+  // A call that is refused as a whole leaves the results alone.
+  prefill(c.get(), 0, {1, 2});
+  const kv_decode_input inputs[2] = {{0, 1, 0}, {99, 1, 0}};
+  kv_step_result results[2] = {sized<kv_step_result>(), sized<kv_step_result>()};
+  results[0].status = results[1].status = 77;
+  FAILS(KV_BUFFER_TOO_SMALL, "2 rows", kv_decode_step(c.get(), inputs, 2, &o, results, &e));
+  EXPECT_EQ(results[0].status, 77);
+  EXPECT_EQ(results[1].status, 77);
+  EXPECT_EQ(length_of(c.get(), 0), 2U);
   expect_alive(c.get(), 0);
 }
 

@@ -12,13 +12,13 @@ class Experts : public RefTest {
  protected:
   // Routes the rows, which are the scores, and gives the chosen weights out.
   std::vector<float> route(const std::vector<float>& scores, uint32_t experts, uint32_t used, uint32_t scoring,
-                           float factor = 1, const std::vector<float>& bias = {}) {
+                           float factor = 1, const std::vector<float>& bias = {}, uint32_t groups = 0) {
     ProgramBuilder builder;
     const uint32_t x = builder.tokens(experts);
     const uint32_t weights = builder.tokens(used);
     builder.op(KVB_OP_EMBED, {}, {x});
     const uint32_t b = bias.empty() ? KVB_NONE : builder.vector(bias);
-    builder.op(KVB_OP_MOE_ROUTE, {x, b}, {weights, builder.ids(used)}, {experts, used, scoring, bits(factor)});
+    builder.op(KVB_OP_MOE_ROUTE, {x, b}, {weights, builder.ids(used)}, {experts, used, scoring, bits(factor), groups});
     builder.op(KVB_OP_SELECT_ROWS, {weights}, {builder.output(used)});
     return run_rows(builder, {}, scores, experts);
   }
@@ -69,21 +69,15 @@ TEST_F(Experts, WholeBlock) {
   expect_near(result, {0.5 * -30 + 0.5 * 50, 0.5 * 12 + 0.5 * -34});
 }
 
-TEST_F(Experts, GroupLimitedRoutingIsNamed) {
-  ProgramBuilder builder;
-  const uint32_t x = builder.tokens(4);
-  const uint32_t weights = builder.tokens(2);
-  builder.op(KVB_OP_EMBED, {}, {x});
-  builder.op(KVB_OP_MOE_ROUTE, {x}, {weights, builder.ids(2)}, {4, 2, KVB_ROUTE_SIGMOID, bits(1), 2 | 1u << 16});
-  builder.op(KVB_OP_SELECT_ROWS, {weights}, {builder.output(2)});
-  const kvb_program_desc desc = builder.desc();
-  const CacheSpec no_cache;
-  const kvb_cache_desc cache = no_cache.desc();
-  kv_error error{};
-  uint32_t op = 0;
-  EXPECT_EQ(api().program_check(device.get(), &desc, &cache, &op, &error), KV_UNSUPPORTED);
-  EXPECT_EQ(op, 1u);
-  EXPECT_STREQ(error.message, "op 1 (MOE_ROUTE, layer 0): routing limited to groups of experts");
+// Groups are judged by their two best experts: {0, 1} has the best one, {2, 3} the best two.
+TEST_F(Experts, OnlyOfTheBestGroups) {
+  const std::vector<float> scores = {3, -4, 1, 0.5f};
+  expect_near(route(scores, 4, 2, KVB_ROUTE_SIGMOID), {sigmoid(3), sigmoid(1)});
+  expect_near(route(scores, 4, 2, KVB_ROUTE_SIGMOID, 1, {}, 2 | 1u << 16), {sigmoid(1), sigmoid(0.5)});
+  expect_near(route(scores, 4, 2, KVB_ROUTE_SIGMOID, 1, {}, 2 | 2u << 16), {sigmoid(3), sigmoid(1)});
+  // Of equal groups the first; the bias counts.
+  expect_near(route({1, 0, 1, 0}, 4, 1, KVB_ROUTE_SIGMOID, 1, {0, 0, 0, 0.25f}, 2 | 1u << 16), {sigmoid(0)});
+  expect_near(route({1, 2, 1, 2}, 4, 2, KVB_ROUTE_SIGMOID, 1, {}, 2 | 1u << 16), {sigmoid(2), sigmoid(1)});
 }
 
 }  // namespace

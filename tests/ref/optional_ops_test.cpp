@@ -98,7 +98,7 @@ TEST_F(OptionalOps, HeadLinear) {
   EXPECT_EQ(run({1, 2, 3, 4, 0, 0, 1, 0}, 4), (std::vector<float>{1, 2, 3, 6, 8, 14, 0, 0, 0, 2, 0, 2}));
 }
 
-// Ids cannot leave a program, so their effect is read: the k-th values in falling order.
+// The k largest values of each row in falling order, then the ids of all rows.
 TEST_F(OptionalOps, TopK) {
   const uint32_t x = input(5);
   const uint32_t picked = builder.selected(5);
@@ -109,6 +109,9 @@ TEST_F(OptionalOps, TopK) {
   EXPECT_EQ(std::vector<float>(result.begin(), result.begin() + 3), (std::vector<float>{7, 7, 5}));
   EXPECT_EQ(result[3], 1);
   EXPECT_TRUE(std::isnan(result[4]) && std::isnan(result[5]));
+  std::vector<int32_t> ids;
+  for (size_t i = 6; i < result.size(); ++i) ids.push_back(std::bit_cast<int32_t>(result[i]));
+  EXPECT_EQ(ids, (std::vector<int32_t>{1, 2, 4, 1, 0, 0}));
 }
 
 }  // namespace

@@ -28,6 +28,16 @@ namespace kvasir::testing {
 
 // ---- host
 
+// What hosts found wrong with the use of their allocators, for whoever looks after many tests.
+struct HostFaults {
+  std::atomic<uint64_t> abandoned{0};   // blocks that a host still had at its end
+  std::atomic<uint64_t> mismatched{0};  // blocks given back with another size or alignment
+  std::atomic<uint64_t> overrun{0};     // blocks written past their end
+
+  void reset() { abandoned = mismatched = overrun = 0; }
+};
+inline HostFaults host_faults;
+
 class TestHost {
  public:
   TestHost() {
@@ -35,31 +45,63 @@ class TestHost {
     table.abi_version = KVB_ABI_VERSION;
     table.allocator = {this, &TestHost::alloc, &TestHost::release};
   }
+  ~TestHost() { host_faults.abandoned += live_blocks; }
   TestHost(const TestHost&) = delete;
   TestHost& operator=(const TestHost&) = delete;
 
   kvb_host table{};
   std::atomic<uint64_t> live_bytes{0};
   std::atomic<uint64_t> live_blocks{0};
-  std::atomic<int64_t> calls_until_failure{-1};  // 0: the next call and all after it fail; negative: none does
+  std::atomic<int64_t> calls_until_failure{-1};   // 0: the next call and all after it fail; negative: none does
+  std::atomic<uint64_t> limit_bytes{UINT64_MAX};  // requests beyond so many live bytes fail
 
  private:
+  // In front of each block, at its alignment or 64; behind it are guard bytes.
+  struct Label {
+    uint64_t size, align;
+  };
+#if defined(__SANITIZE_ADDRESS__)
+  static constexpr size_t kGuard = 0;  // the sanitizer's own guard is better
+#else
+  static constexpr size_t kGuard = 64;
+#endif
+  static constexpr unsigned char kGuardByte = 0xa5;
+  static size_t front(size_t align) { return std::max<size_t>(align, 64); }
+
   static void* alloc(void* user, size_t size, size_t align) {
     auto* host = static_cast<TestHost*>(user);
     if (host->calls_until_failure == 0) return nullptr;
     if (host->calls_until_failure > 0) --host->calls_until_failure;
-    void* memory = ::operator new(size, std::align_val_t(align), std::nothrow);
+    const size_t before = front(align);
+    if (size > PTRDIFF_MAX - before - kGuard || host->live_bytes + size > host->limit_bytes) return nullptr;
+    auto* memory =
+        static_cast<unsigned char*>(::operator new(before + size + kGuard, std::align_val_t(before), std::nothrow));
     if (memory == nullptr) return nullptr;
-    std::memset(memory, 0xff, size);  // NaN: nobody may rely on fresh memory
+    const Label label{size, align};
+    std::memcpy(memory + before - sizeof label, &label, sizeof label);
+    std::memset(memory + before, 0xff, size);  // NaN: nobody may rely on fresh memory
+    std::memset(memory + before + size, kGuardByte, kGuard);
     host->live_bytes += size;
     ++host->live_blocks;
-    return memory;
+    return memory + before;
   }
-  static void release(void* user, void* memory, size_t size, size_t align) {
+  static void release(void* user, void* data, size_t size, size_t align) {
     auto* host = static_cast<TestHost*>(user);
-    host->live_bytes -= size;
+    auto* block = static_cast<unsigned char*>(data);
+    if (block == nullptr) {
+      ++host_faults.mismatched;
+      return;
+    }
+    Label label;
+    std::memcpy(&label, block - sizeof label, sizeof label);
+    if (label.size != size || label.align != align) ++host_faults.mismatched;
+    if (std::any_of(block + label.size, block + label.size + kGuard, [](unsigned char b) { return b != kGuardByte; })) {
+      ++host_faults.overrun;
+    }
+    host->live_bytes -= label.size;
     --host->live_blocks;
-    ::operator delete(memory, std::align_val_t(align));
+    const size_t before = front(static_cast<size_t>(label.align));
+    ::operator delete(block - before, std::align_val_t(before));
   }
 };
 
@@ -253,6 +295,14 @@ class ProgramBuilder {
     return desc;
   }
 
+  // Floats per output row: ids of a TOP_K follow its scores.
+  uint32_t output_floats() const {
+    const auto gives_ids = [this](const kvb_op& op) {
+      return op.code == KVB_OP_TOP_K && values[op.out[0]].kind == KVB_VALUE_OUTPUT;
+    };
+    return std::any_of(ops.begin(), ops.end(), gives_ids) ? 2 * output_width : output_width;
+  }
+
   Limits limits;
   uint32_t flags = 0;
   uint32_t compute_mode = KV_COMPUTE_EXACT;
@@ -282,7 +332,7 @@ inline uint32_t bits(float value) { return std::bit_cast<uint32_t>(value); }
 class TestProgram {
  public:
   TestProgram(const TestDevice& device, const ProgramBuilder& builder, const CacheSpec& cache)
-      : output_width(builder.output_width) {
+      : output_width(builder.output_floats()) {
     kv_error error{};
     std::vector<kvb_weight*> handles;
     for (const Tensor& tensor : builder.weights) {

@@ -1,36 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// The one table of bounds: how far logits may be from a float64 forward over dequantised weights, as rms of the error
-// over the standard deviation of the logits. No other test of whole models states a tolerance.
+// Logits against others: their deviation, and the bound on it, which stands with all limits of the tree in
+// tests/conformance/reference/limits.h.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
-#include "kvasir/types.h"
+#include "conformance/reference/limits.h"
 
 namespace kvasir::test {
 
-struct LogitsBound {
-  uint32_t compute_mode;
-  uint32_t cache_type;
-  double bound;
-};
-
-inline constexpr LogitsBound kLogitsBounds[] = {
-    {KV_COMPUTE_EXACT, KV_TYPE_F32, 2e-5},  {KV_COMPUTE_EXACT, KV_TYPE_F16, 2e-3},
-    {KV_COMPUTE_EXACT, KV_TYPE_BF16, 2e-2}, {KV_COMPUTE_EXACT, KV_TYPE_Q8_0, 2e-2},
-    {KV_COMPUTE_FAST, KV_TYPE_F32, 4e-2},   {KV_COMPUTE_FAST, KV_TYPE_F16, 4e-2},
-    {KV_COMPUTE_FAST, KV_TYPE_BF16, 4e-2},  {KV_COMPUTE_FAST, KV_TYPE_Q8_0, 4e-2},
-};
-
-inline double logits_bound(uint32_t compute_mode, uint32_t cache_type) {
-  for (const LogitsBound& b : kLogitsBounds) {
-    if (b.compute_mode == compute_mode && b.cache_type == cache_type) return b.bound;
-  }
-  return 0.0;  // no entry, nothing passes
-}
+using conformance::logits_bound;
 
 struct Deviation {
   double relative_rms = 0.0;  // rms of the error / standard deviation of `want`

@@ -38,13 +38,25 @@ KV_INLINE void scale_row(const float* x, F32x16 scale, const float* w, uint32_t 
   store_first(y + i, w ? v * load_first(w + i, n - i) : v, n - i);
 }
 
+// For rows whose squares pass the range of f32: as if divided by 2^96 first. eps is nothing beside them.
+inline void rms_norm_large(const float* x, const float* w, uint32_t n, float* y) {
+  scale_row(x, broadcast(0x1p-96f), nullptr, n, y);
+  const float mean = sum_of_squares(y, n) / float(n);
+  scale_row(y, broadcast(1.0f / __builtin_sqrtf(mean)), w, n, y);
+}
+
 inline void rms_norm(const float* x, size_t x_stride, const float* w, float eps, uint32_t rows, uint32_t width,
                      uint32_t group, float* y, size_t y_stride) {
   for (size_t r = 0; r < rows; ++r)
     for (uint32_t g = 0; g < width; g += group) {
       const float* in = x + r * x_stride + g;
+      float* out = y + r * y_stride + g;
       const float mean = sum_of_squares(in, group) / float(group);
-      scale_row(in, broadcast(1.0f / __builtin_sqrtf(mean + eps)), w, group, y + r * y_stride + g);
+      if (mean > 3.4028235e38f) {
+        rms_norm_large(in, w, group, out);
+      } else {
+        scale_row(in, broadcast(1.0f / __builtin_sqrtf(mean + eps)), w, group, out);
+      }
     }
 }
 
