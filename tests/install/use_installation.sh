@@ -68,4 +68,10 @@ use_cmake consumer_c
 use_cmake consumer_cpp
 use_pkg_config
 if [[ -x "$prefix/bin/kvasir" ]]; then "$prefix/bin/kvasir" devices | grep -w cpu || fail "the tool lists no cpu"; fi
+# The author of a backend runs the conformance suite from an installation alone.
+if [[ "$kind" == plugins && -x "$prefix/bin/kvasir-backend-test" ]]; then
+  plugin="$(find "$prefix" -name libkvasir_backend_cpu.v0.so)"
+  (cd "$scratch" && "$prefix/bin/kvasir-backend-test" "$plugin" --filter 'load/*' --json statement.json)
+  grep -q '"conforms": true' "$scratch/statement.json" || fail "the installed cpu backend does not conform"
+fi
 echo "all consumers found version $version in $prefix"
