@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Replays files through a fuzz target without libFuzzer: every file below the given folders (or each given file) once,
-// then its prefixes at a few lengths. For compilers that have no libFuzzer, and to look at a single crash in a debugger.
+// its prefixes at a few lengths, and, where the target has a mutator of its own, a fixed number of mutations of it. For
+// compilers that have no libFuzzer, and to look at a single crash in a debugger.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -12,6 +13,7 @@
 #include <vector>
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
+extern "C" [[gnu::weak]] size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned seed);
 
 namespace {
 
@@ -33,6 +35,24 @@ void run_one(const std::vector<uint8_t>& bytes, size_t size) {
   LLVMFuzzerTestOneInput(exact.data(), exact.size());
 }
 
+// A chain of mutations that begins anew every few steps.
+void run_mutations(const std::vector<uint8_t>& bytes) {
+  constexpr unsigned kMutations = 100;
+  constexpr unsigned kChain = 4;
+  const size_t most = 2 * bytes.size() + 1024;
+  std::vector<uint8_t> mutated;
+  size_t size = 0;
+  for (unsigned i = 0; i < kMutations; ++i) {
+    if (i % kChain == 0) {
+      mutated = bytes;
+      mutated.resize(most);
+      size = bytes.size();
+    }
+    size = LLVMFuzzerCustomMutator(mutated.data(), size, most, i);
+    run_one(mutated, size);
+  }
+}
+
 bool replay(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
   if (!in) {
@@ -43,6 +63,7 @@ bool replay(const fs::path& file) {
   constexpr size_t kPrefixes = 64;
   for (size_t i = 0; i < kPrefixes; ++i) run_one(bytes, bytes.size() * i / kPrefixes);
   run_one(bytes, bytes.size());
+  if (LLVMFuzzerCustomMutator != nullptr) run_mutations(bytes);
   return true;
 }
 
