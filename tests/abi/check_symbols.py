@@ -19,11 +19,16 @@ def without_comments(text):
     return re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.DOTALL)
 
 
-def declared(header):
-    """Functions declared with KV_API: the name before the first parenthesis."""
+def declared_text(header):
+    """Prototypes declared with KV_API, from behind that word to the closing parenthesis."""
     text = without_comments(header.read_text(encoding="utf-8"))
     text = re.sub(r"^\s*#.*(?:\\\n.*)*$", " ", text, flags=re.MULTILINE)
-    return set(re.findall(r"\bKV_API\b[^;{(]*?\b(\w+)\s*\(", text))
+    return [" ".join(prototype.split()) for prototype in re.findall(r"\bKV_API\b([^;{]*?\))\s*;", text)]
+
+
+def declared(header):
+    """Functions declared with KV_API: the name before the first parenthesis."""
+    return {re.search(r"(\w+)\s*\(", prototype).group(1) for prototype in declared_text(header)}
 
 
 def mapped(version_script):

@@ -13,6 +13,8 @@ namespace {
 
 __attribute__((constructor)) void make_noise() {
   std::fputs("noisy plugin: hello\n", stderr);
+  std::fputs("noisy plugin: hello again\n", stdout);
+  std::fflush(stdout);
   std::thread([] { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }).detach();
 #if defined(__SSE__)
   _mm_setcsr(_mm_getcsr() | 0x8040u);
