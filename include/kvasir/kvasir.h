@@ -121,7 +121,8 @@ typedef uint64_t kv_sequence;
 
 enum {
   KV_RUNTIME_IGNORE_ENVIRONMENT = 1, /* KVASIR_BACKEND_PATH is not read */
-  KV_RUNTIME_NO_SEARCH = 2,          /* only plugins given by kv_runtime_load_backend, and built-in ones */
+  KV_RUNTIME_NO_SEARCH = 2,          /* only plugins given by kv_runtime_load_backend or in backend_path, and built-in
+                                        ones */
   KV_RUNTIME_ALLOW_UNTRUSTED = 4     /* also load plugins from world-writable or foreign-owned places; logged */
 };
 

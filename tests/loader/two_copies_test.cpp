@@ -7,11 +7,12 @@
 #include "support.h"
 #include "support/toy_model.h"
 
-#define KV_FUNCTIONS(X)                                                                                     \
-  X(kv_runtime_create)                                                                                      \
-  X(kv_runtime_release)                                                                                     \
-  X(kv_model_builder_create) X(kv_model_builder_add) X(kv_model_builder_finish) X(kv_model_builder_release) \
-      X(kv_model_release) X(kv_context_create) X(kv_context_release) X(kv_prefill) X(kv_version)
+#define KV_FUNCTIONS(X)                                                                              \
+  X(kv_runtime_create)                                                                               \
+  X(kv_runtime_release)                                                                              \
+  X(kv_model_builder_create)                                                                         \
+  X(kv_model_builder_add) X(kv_model_builder_finish) X(kv_model_builder_release) X(kv_model_release) \
+      X(kv_context_create) X(kv_context_release) X(kv_prefill) X(kv_version)
 
 namespace kvasir::test {
 namespace {

@@ -121,7 +121,8 @@ typedef uint64_t kv_sequence;
 
 enum {
   KV_RUNTIME_IGNORE_ENVIRONMENT = 1, /* KVASIR_BACKEND_PATH is not read */
-  KV_RUNTIME_NO_SEARCH = 2,          /* only plugins given by kv_runtime_load_backend, and built-in ones */
+  KV_RUNTIME_NO_SEARCH = 2,          /* only plugins given by kv_runtime_load_backend or in backend_path, and built-in
+                                        ones */
   KV_RUNTIME_ALLOW_UNTRUSTED = 4     /* also load plugins from world-writable or foreign-owned places; logged */
 };
 
@@ -490,7 +491,7 @@ typedef struct kv_step_result { /* filled when the call fails too, unless its ar
   uint32_t struct_size;         /* arrays of results: set it in each; the first one's is the distance between them */
   kv_status status;             /* of this input; others in the step are not affected */
   const float* rows; /* [width] last token's row: logits, or hidden row; NULL if none. Valid until the next call
-                                that changes the context, or in `into` */
+                                of this section on the context or its release, or in `into` */
   uint32_t width;
   uint32_t reserved;
   uint64_t length;     /* tokens held by the sequence afterwards */
