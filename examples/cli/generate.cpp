@@ -208,8 +208,9 @@ void add_sampling_flags(CLI::App& app, Flags& flags) {
   add("--repeat-penalty", s.repetition_penalty, "above 1: tokens already in the text become less likely");
   add("--frequency-penalty", s.frequency_penalty, "subtracted from a logit for each time its token was seen");
   add("--presence-penalty", s.presence_penalty, "subtracted from a logit when its token was seen");
-  flags.seed =
-      add("--seed", s.seed, "seed of the random choices (default: a new one each time, see --stats)")->type_name("N");
+  flags.seed = add("--seed", s.seed, "seed of the random choices (default: a new one each time, see --stats)")
+                   ->check(whole_number)
+                   ->type_name("N");
 }
 
 int run_generate(Flags& flags) {
@@ -226,6 +227,7 @@ Command add_generate(CLI::App& parent) {
   add_model_flag(app, flags->model)->required();
   add_prompt_flags(app, flags->prompt);
   app.add_option("-n,--tokens", flags->tokens, "tokens to write; 0 = until the model ends or the context is full")
+      ->check(whole_number)
       ->type_name("N")
       ->capture_default_str();
   app.add_flag("--stats", flags->stats, "speed, memory and counters, on standard error");

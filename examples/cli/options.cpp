@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -41,6 +42,13 @@ void add_type_flag(CLI::App& app, const std::string& name, uint32_t& type, const
 }
 
 }  // namespace
+
+std::string whole_number(const std::string& text) {
+  uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() ? ""
+                                                                  : "'" + text + "' is not a whole number below 2^64";
+}
 
 const std::map<std::string, uint32_t>& cache_types() {
   static const std::map<std::string, uint32_t> types = {
@@ -88,6 +96,7 @@ void add_device_flags(CLI::App& app, DeviceFlags& flags) {
       ->type_name("N")
       ->group("Device");
   app.add_option("--ctx", flags.max_tokens, "tokens the cache can hold; 0 = the model's context length")
+      ->check(whole_number)
       ->type_name("N")
       ->group("Device");
   app.add_option("--batch", flags.batch, "tokens computed at once; 0 = what suits the device")

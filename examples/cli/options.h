@@ -36,6 +36,9 @@ struct DeviceFlags {
 };
 void add_device_flags(CLI::App& app, DeviceFlags& flags);
 
+// Of an option that takes a 64-bit number: digits alone, and no more than fit. The parser itself lets others wrap.
+std::string whole_number(const std::string& text);
+
 CLI::Option* add_model_flag(CLI::App& app, std::string& path);
 
 // Text from -p, from --file, or from standard input.

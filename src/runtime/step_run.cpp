@@ -138,7 +138,8 @@ Status StepRun::check_tokens(const Context::Input& input) const {
     KV_CHECK(program.takes_tokens, KV_INVALID_ARGUMENT,
              "token %d: the model has no embedding table and takes rows only", token);
     KV_CHECK(token >= 0 && static_cast<uint32_t>(token) < vocab, KV_INVALID_ARGUMENT,
-             "token %d at index %llu is not in [0, %u)", token, ull{i}, vocab);
+             "token %d at index %llu of the input of sequence %llu is not in [0, %u)", token, ull{i},
+             ull{input.sequence}, vocab);
   }
   KV_CHECK(!rows || input.rows != nullptr, KV_INVALID_ARGUMENT,
            "the input of sequence %llu gives neither token ids nor embedding rows", ull{input.sequence});

@@ -148,6 +148,9 @@ class Errors(Case):
         self.bad(2, "not a size", "info", "-m", MODEL, "--budget", "much")
         self.bad(2, "not both", "generate", "-m", MODEL, "-p", "x", "--file", "y")
         self.bad(2, "layers 0 to", "trace", "-m", MODEL, "-p", "x", "--layer", "99")
+        for option, value in (("-n", "-1"), ("--ctx", "-1"), ("--seed", "18446744073709551616"), ("-n", "1x")):
+            sentence = f"'{value}' is not a whole number below 2^64"
+            self.bad(2, sentence, "generate", "-m", MODEL, "-p", "x", f"{option}={value}" if option[1] == "-" else option + value)
         self.bad(2, "subcommand")
 
     def test_help(self):

@@ -44,7 +44,10 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return kvasir::conformance::run(argc, argv);
+    const int status = kvasir::conformance::run(argc, argv);
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+    std::fprintf(stderr, "kvasir-backend-test: cannot write to standard output\n");
+    return 2;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "kvasir-backend-test: %s\n", error.what());
     return 2;

@@ -60,7 +60,8 @@ bool read_options(int argc, char** argv, Options* out, int* exit_status) {
   app.add_option("--json", options.json, "Write the conformance statement to this file (- = standard output)");
   app.add_option("--variant", options.variant, "Force a variant of the device, such as an instruction set");
   app.add_option("--timeout", options.timeout_s, "Seconds a case may take (default 60)")
-      ->check(CLI::Range(0.1, 86400.0));
+      ->check(CLI::Range(0.1, 86400.0))
+      ->check([](const std::string& text) { return text.find_first_of("nN") == text.npos ? "" : "not a number"; });
   auto* list = app.add_flag("--list", options.list, "List the cases with their profile and obligations; run nothing");
   app.add_flag("-v,--verbose", options.verbose, "A line per case");
   try {
